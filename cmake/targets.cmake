@@ -1,0 +1,51 @@
+# How every target of this project is built. Flags stay on targets: nothing leaks to users of the library.
+
+# Common flags, warnings and sanitizers for one target.
+function(lockstep_flags target)
+    target_compile_features(${target} PUBLIC cxx_std_20)
+    set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
+    target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
+                           $<$<BOOL:${LOCKSTEP_WERROR}>:-Werror>)
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
+    lockstep_sanitizers(${target})
+endfunction()
+
+# What LOCKSTEP_SANITIZE and LOCKSTEP_FUZZ ask of one target.
+function(lockstep_sanitizers target)
+    if(LOCKSTEP_SANITIZE)
+        target_compile_options(${target} PRIVATE -fsanitize=${LOCKSTEP_SANITIZE} -fno-omit-frame-pointer
+                               -fno-sanitize-recover=all)
+        target_link_options(${target} PUBLIC -fsanitize=${LOCKSTEP_SANITIZE})
+    endif()
+    if(LOCKSTEP_FUZZ)
+        target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+    endif()
+endfunction()
+
+# An internal part of the library, built once and linked into it: lockstep_part(NAME SOURCES...). A test links the
+# parts that it needs as lockstep_NAME, each by name: the objects of a part do not come along with another part.
+function(lockstep_part name)
+    if(NOT ARGN)
+        add_library(lockstep_${name} INTERFACE)
+        return()
+    endif()
+    add_library(lockstep_${name} OBJECT ${ARGN})
+    lockstep_flags(lockstep_${name})
+    target_include_directories(lockstep_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR})
+    set_property(GLOBAL APPEND PROPERTY LOCKSTEP_PARTS lockstep_${name})
+endfunction()
+
+# A program in build/PRESET/bin: lockstep_program(NAME SOURCES...).
+function(lockstep_program name)
+    add_executable(${name} ${ARGN})
+    lockstep_flags(${name})
+endfunction()
+
+# A GoogleTest program whose tests ctest runs one by one: lockstep_test(NAME LABEL SOURCES...).
+function(lockstep_test name label)
+    add_executable(${name} ${ARGN})
+    lockstep_flags(${name})
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+    target_link_libraries(${name} PRIVATE GTest::gtest GTest::gmock GTest::gtest_main)
+    gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${label} TIMEOUT 300)
+endfunction()
