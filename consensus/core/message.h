@@ -1,0 +1,75 @@
+// What replicas say to each other on the control plane. F7: any of it can be lost, repeated and reordered, so each
+// message carries what makes an old one harmless. The sender's id and incarnation come with it from the transport.
+#pragma once
+
+#include "consensus/core/config.h"
+#include "log/entry.h"
+#include "transport/types.h"
+
+#include <lockstep/types.h>
+
+#include <cstdint>
+#include <variant>
+
+namespace lockstep::core {
+
+// Forming (S7): the former tells every voter the genesis and who the voters are ...
+struct Form {
+    std::uint64_t genesis = 0;  // never 0; never shown to clients
+    Config voters;
+};
+// ... each answers once it has kept that (the marker is written) ...
+struct FormAck {
+    std::uint64_t genesis = 0;
+};
+// ... and when all have, it lets them begin.
+struct Formed {
+    std::uint64_t genesis = 0;
+};
+
+// Would you promise? Changes nothing at the receiver (S3).
+struct PreVote {
+    Ballot ballot;        // that the candidate would ask a promise for
+    Position commit;      // the candidate's: a receiver whose low mark is above it is the better candidate
+    Ballot handed_over;   // not 0: the leader or candidate of this ballot asked the sender to campaign
+};
+struct PreVoteReply {
+    Ballot ballot;        // as asked
+    bool granted = false;
+    bool better = false;  // not granted because the sender of this would be the better candidate
+    Ballot promised;      // by the sender of this
+};
+
+// Promise me this ballot, and open a lane for me. Also the re-opening of a broken lane in the same ballot, then with a
+// higher open number (S1).
+struct Prepare {
+    Ballot ballot;
+    std::uint64_t open_number = 0;  // rises with every lane that the sender asks of the receiver
+};
+// The answer after the steps of S2.
+struct Promise {
+    Ballot ballot;                  // as asked ...
+    Incarnation candidate;          // ... by this life of the candidate ...
+    std::uint64_t open_number = 0;  // ... in this open
+    log::Point last;                // the end of the log, by a scan after the fence
+    log::Point commit;
+    Index config;                   // of the newest config in the log
+    Position low_mark;              // the ring holds the log from here (S6)
+    Position consumed;              // the lane's holder may write up to this plus the ring's size
+    transport::LaneAddress lane;
+};
+struct Refusal {
+    Ballot ballot;                  // as asked
+    std::uint64_t open_number = 0;
+    Ballot promised;                // a higher one, or the same of another life of the candidate
+    bool hears_leader = false;      // whether the leader of `promised` is heard (S1)
+};
+
+// Please campaign: from a candidate that cannot adopt, or a leader that hands over (S3).
+struct Campaign {
+    Ballot ballot;                  // the sender's own, promised by the receiver or newer
+};
+
+using Message = std::variant<Form, FormAck, Formed, PreVote, PreVoteReply, Prepare, Promise, Refusal, Campaign>;
+
+}  // namespace lockstep::core

@@ -1,0 +1,55 @@
+// What a replica needs to know before it starts.
+#pragma once
+
+#include <lockstep/result.h>
+#include <lockstep/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lockstep {
+
+// How the protocol thread waits for work.
+enum class Polling : std::uint8_t {
+    blocking,  // sleeps in the kernel; costs nothing while idle
+    adaptive,  // spins for `Options::spin_us`, then sleeps
+    spin,      // never sleeps: the lowest latency, and a core of its own is needed
+};
+
+// One replica of the cluster, as the others reach it.
+struct Member {
+    ReplicaId id;
+    std::string address;             // "host:port" of the peer port; never given to clients
+    std::uint32_t priority = 0;      // the higher campaigns first; equal ones by lower id
+};
+
+// Limits that hold for every replica.
+inline constexpr std::size_t kMaxReplicas = 7;
+inline constexpr std::uint64_t kMinRingBytes = std::uint64_t{1} << 20;
+inline constexpr std::uint64_t kMaxRingBytes = std::uint64_t{1} << 31;
+
+struct Options {
+    std::uint64_t cluster_id = 0;    // the same on all replicas, not 0; the handshake refuses another
+    ReplicaId id;                    // which of `members` this is
+    std::vector<Member> members;     // 1 to kMaxReplicas, this one among them
+    std::string data_folder;         // holds the marker that keeps a lost replica from forming again; made if missing
+    bool form = false;               // this start forms a new cluster, together with all other members
+    std::uint64_t ring_bytes = std::uint64_t{64} << 20;  // a power of two, the same on all replicas
+    std::uint32_t election_timeout_ms = 250;   // 10 to 60,000
+    std::uint32_t heartbeat_ms = 25;           // 1 to a quarter of the election time-out
+    std::uint32_t max_queued_proposals = 65'536;          // 1 to 2^20; a full queue answers "busy"
+    std::uint64_t max_queued_bytes = std::uint64_t{16} << 20;  // bytes of commands in that queue
+    Polling polling = Polling::blocking;
+    std::uint32_t spin_us = 50;      // for Polling::adaptive: 1 to 10,000
+
+    // Reads a replica's config from a file in Protobuf's text format (see configs/replica.sample.textproto). The
+    // error names the file, the line or the key, the value, and what is allowed.
+    static Result<Options> from_file(const std::string& path);
+    // Checks every bound named above. `from_file` has done so; options made by hand are checked by Replica::open.
+    Result<void> check() const;
+    // The largest command, in bytes, that `propose` takes with this ring.
+    std::uint64_t max_command_bytes() const;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,77 @@
+// The ring: a replica's window of the log stream, in memory that others may write.
+#pragma once
+
+#include "log/entry.h"
+
+#include <lockstep/types.h>
+
+#include <optional>
+#include <span>
+
+namespace lockstep::log {
+
+// How a ring of a given size is divided. Every replica of a cluster has the same.
+struct Geometry {
+    std::uint64_t ring_bytes = 0;
+    // Kept free of commands, for no-ops and config entries: a full ring can still elect.
+    std::uint64_t reserve_bytes = 0;
+    // Of applied bytes that are kept for others to read and to repair from, before they may be overwritten.
+    std::uint64_t kept_tail_bytes = 0;
+    // The largest entry, header included.
+    std::uint64_t max_entry_bytes = 0;
+
+    // `ring_bytes` is a power of two, 1 KiB at least; under 1 MiB it is for tests only.
+    static Geometry of(std::uint64_t ring_bytes);
+};
+
+// A view of a ring's memory; does not own it. Its bytes can be changed by a peer at any time while a lane is open:
+// what is read from it is believed only after its checksum, taken over the very bytes that are used afterwards or over
+// bytes that S11 keeps from being overwritten.
+class Ring {
+ public:
+    // `memory` is as large as a power of two and aligned to kEntryAlignment.
+    explicit Ring(std::span<std::byte> memory);
+
+    std::uint64_t bytes() const { return memory_.size(); }
+    std::byte* at(Position position) const { return memory_.data() + (position.value & mask_); }
+    // From `position` to the end of its lap.
+    std::uint64_t bytes_to_lap_end(Position position) const { return memory_.size() - (position.value & mask_); }
+    Position lap_start(Position position) const { return {position.value & ~mask_}; }
+
+ private:
+    std::span<std::byte> memory_;
+    std::uint64_t mask_;
+};
+
+// An entry that verified.
+struct VerifiedEntry {
+    EntryHeader header;  // a copy, made before it was checked
+    Point end;           // the point behind it
+    BytesView payload;   // in the ring; empty for a pad
+    Position start;
+};
+
+// The entry that follows `after`, if all of it is there: chained to `after`, in bounds, its ballot not lower, its
+// time not earlier, its padding zero. Nothing else is ever an entry; anything else is "not there yet".
+// Never looks at `limit` or past it.
+std::optional<VerifiedEntry> next_entry(const Ring& ring, const Point& after, Position limit);
+
+// The point behind the entry that starts at `at.position`, from its header alone. Only for bytes that were verified
+// before and that S11 protects since.
+Point step_over_verified(const Ring& ring, const Point& at);
+
+// What a leader adds to an entry.
+struct Stamp {
+    Ballot ballot;
+    Index commit;
+    std::uint64_t timestamp_ns = 0;
+};
+
+// Bytes of the stream that appending this payload at `at` takes, the pad before it included.
+std::uint64_t bytes_to_append(const Ring& ring, Position at, std::uint64_t payload_bytes);
+
+// Writes an entry behind `tail` and moves `tail` over it; first a pad, if it would cross the ring's end. The caller
+// has checked that these bytes of the ring are free (S11). Returns where the entry itself starts.
+Position append(const Ring& ring, Point& tail, EntryKind kind, const Stamp& stamp, BytesView payload);
+
+}  // namespace lockstep::log
