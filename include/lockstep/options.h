@@ -22,6 +22,7 @@ struct Member {
     ReplicaId id;
     std::string address;             // "host:port" of the peer port; never given to clients
     std::uint32_t priority = 0;      // the higher campaigns first; equal ones by lower id
+    std::string client_address;      // "host:port" where the service takes clients; not used by the library itself
 };
 
 // Limits that hold for every replica.
@@ -39,7 +40,7 @@ struct Options {
     std::uint32_t election_timeout_ms = 250;   // 10 to 60,000
     std::uint32_t heartbeat_ms = 25;           // 1 to a quarter of the election time-out
     std::uint32_t max_queued_proposals = 65'536;          // 1 to 2^20; a full queue answers "busy"
-    std::uint64_t max_queued_bytes = std::uint64_t{16} << 20;  // bytes of commands in that queue
+    std::uint64_t max_queued_bytes = std::uint64_t{16} << 20;  // bytes of commands in it: 1 to 2^32
     Polling polling = Polling::blocking;
     std::uint32_t spin_us = 50;      // for Polling::adaptive: 1 to 10,000
 
