@@ -1,5 +1,6 @@
 #include "consensus/replica/config_file.h"
 
+#include "consensus/replica/config_error.h"
 #include "consensus/replica/options_check.h"
 #include "proto/config.pb.h"
 
@@ -7,14 +8,10 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/text_format.h>
 
-#include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <numeric>
 #include <optional>
-#include <vector>
 
 namespace lockstep {
 namespace {
@@ -30,17 +27,6 @@ static_assert(static_cast<int>(Polling::spin) == static_cast<int>(proto::spin));
 // Nesting in a config is two deep; a hostile file is stopped long before the stack ends.
 constexpr int kMaxNesting = 8;
 
-// Lines and columns as Protobuf counts them: from 0; -1 is "nowhere".
-struct Place {
-    int line = -1;
-    int column = -1;
-};
-
-std::string at_place(const std::string& name, Place place) {
-    if (place.line < 0) return name;
-    return name + ":" + std::to_string(place.line + 1) + ":" + std::to_string(place.column + 1);
-}
-
 // Keeps the first error: what follows it is most often its echo.
 class FirstError : public google::protobuf::io::ErrorCollector {
  public:
@@ -49,127 +35,13 @@ class FirstError : public google::protobuf::io::ErrorCollector {
         place_ = {line, column};
         message_ = message;
     }
-    Place place() const { return place_; }
     const std::optional<std::string>& message() const { return message_; }
+    Place place() const { return place_; }
 
  private:
-    Place place_;
     std::optional<std::string> message_;
+    Place place_;
 };
-
-// How many letters must be changed, added or left out to make one of the other (Levenshtein).
-std::size_t distance(std::string_view a, std::string_view b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        std::size_t diagonal = row[0]++;
-        for (std::size_t j = 0; j < b.size(); ++j) {
-            const std::size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
-            diagonal = row[j + 1];
-            row[j + 1] = std::min({changed, row[j] + 1, row[j + 1] + 1});
-        }
-    }
-    return row.back();
-}
-
-std::string joined(const std::vector<std::string>& words) {
-    std::string out;
-    for (const std::string& word : words) out += (out.empty() ? "" : ", ") + word;
-    return out;
-}
-
-// "did you mean ...?" if one of the words is near enough, and all that there are.
-std::string suggestion(std::string_view given, const std::vector<std::string>& words) {
-    constexpr std::size_t kLongestName = 64;
-    constexpr std::size_t kFarthest = 3;
-    std::string text;
-    if (given.size() <= kLongestName) {
-        const auto nearer = [given](const std::string& a, const std::string& b) {
-            return distance(given, a) < distance(given, b);
-        };
-        const auto nearest = std::min_element(words.begin(), words.end(), nearer);
-        if (distance(given, *nearest) <= kFarthest) text = "did you mean \"" + *nearest + "\"? ";
-    }
-    return text + "Allowed: " + joined(words);
-}
-
-std::vector<std::string> keys_of(const Descriptor& type) {
-    std::vector<std::string> names;
-    for (int i = 0; i < type.field_count(); ++i) names.push_back(type.field(i)->name());
-    return names;
-}
-
-std::vector<std::string> values_of(const FieldDescriptor& field) {
-    std::vector<std::string> names;
-    for (int i = 0; i < field.enum_type()->value_count(); ++i) names.push_back(field.enum_type()->value(i)->name());
-    return names;
-}
-
-// What may stand behind a key.
-std::string allowed_values(const FieldDescriptor& field) {
-    if (const std::string range = allowed_range(field.name()); !range.empty()) return range;
-    switch (field.cpp_type()) {
-        case FieldDescriptor::CPPTYPE_BOOL: return "true or false";
-        case FieldDescriptor::CPPTYPE_ENUM: return joined(values_of(field));
-        case FieldDescriptor::CPPTYPE_STRING: return "text in double quotes";
-        case FieldDescriptor::CPPTYPE_MESSAGE: return "{ " + joined(keys_of(*field.message_type())) + " }";
-        case FieldDescriptor::CPPTYPE_UINT32: return "0 to 4294967295";
-        default: return "0 to 18446744073709551615";
-    }
-}
-
-const FieldDescriptor* find_key(const std::string& name) {
-    const FieldDescriptor* field = proto::Config::descriptor()->FindFieldByName(name);
-    return field != nullptr ? field : proto::Member::descriptor()->FindFieldByName(name);
-}
-
-bool is_name_letter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
-// The last word before `place` on its line that is a key: the value that is wrong belongs to it.
-const FieldDescriptor* key_before(std::string_view text, Place place) {
-    for (int line = 0; line < place.line; ++line) text.remove_prefix(std::min(text.find('\n') + 1, text.size()));
-    std::string_view rest = text.substr(0, text.find('\n'));
-    rest = rest.substr(0, std::min(rest.size(), static_cast<std::size_t>(std::max(place.column, 0))));
-    while (!rest.empty()) {
-        while (!rest.empty() && !is_name_letter(rest.back())) rest.remove_suffix(1);
-        std::size_t start = rest.size();
-        while (start > 0 && is_name_letter(rest[start - 1])) --start;
-        if (const FieldDescriptor* field = find_key(std::string(rest.substr(start)))) return field;
-        rest = rest.substr(0, start);
-    }
-    return nullptr;
-}
-
-// The `count`th piece of a message that stands in double quotes, from 0.
-std::string quoted_piece(const std::string& message, int count) {
-    std::size_t from = message.find('"');
-    for (int i = 0; i < count * 2 && from != std::string::npos; ++i) from = message.find('"', from + 1);
-    if (from == std::string::npos) return {};
-    const std::size_t to = message.find('"', from + 1);
-    return message.substr(from + 1, to == std::string::npos ? to : to - from - 1);
-}
-
-// Protobuf's message in our words: the key, and what is allowed.
-std::string explain(std::string_view text, const FirstError& error) {
-    const std::string& message = *error.message();
-    if (message.find("has no field named") != std::string::npos) {
-        const std::string given = quoted_piece(message, 1);
-        const Descriptor& type = message.find("lockstep.proto.Member") != std::string::npos
-                                     ? *proto::Member::descriptor() : *proto::Config::descriptor();
-        const std::string where = &type == proto::Member::descriptor() ? "unknown key in members: " : "unknown key: ";
-        return where + quoted(given) + "; " + suggestion(given, keys_of(type));
-    }
-    const FieldDescriptor* key = key_before(text, error.place());
-    if (message.find("Unknown enumeration value") != std::string::npos && key != nullptr && key->enum_type()) {
-        const std::string given = quoted_piece(message, 0);
-        return key->name() + ": unknown value " + quoted(given) + "; " + suggestion(given, values_of(*key));
-    }
-    if (message.find("specified multiple times") != std::string::npos) {
-        return quoted_piece(message, 0) + ": is given twice; leave one out";
-    }
-    if (key == nullptr) return message;
-    return key->name() + ": " + message + "; allowed: " + allowed_values(*key);
-}
 
 Place place_of(const TextFormat::ParseInfoTree& tree, const Descriptor& type, const std::string& key) {
     const FieldDescriptor* field = type.FindFieldByName(key);
@@ -241,7 +113,7 @@ Result<Options> parse_config(std::string_view text, const std::string& name) {
     proto::Config config;
     google::protobuf::io::ArrayInputStream stream(text.data(), static_cast<int>(text.size()));
     const bool parsed = parser.Parse(&stream, &config);
-    if (error.message()) return Error(at_place(name, error.place()) + ": " + explain(text, error));
+    if (error.message()) return Error(explain(text, name, error.place(), *error.message()));
     if (!parsed) return Error(name + ": cannot be read as Protobuf text format");
 
     std::optional<OptionProblem> problem = find_wide_id(config);
