@@ -41,11 +41,13 @@ function(lockstep_program name)
     lockstep_flags(${name})
 endfunction()
 
-# A GoogleTest program whose tests ctest runs one by one: lockstep_test(NAME LABEL SOURCES...).
+# A GoogleTest program whose tests ctest runs one by one: lockstep_test(NAME LABEL SOURCES...). Integration tests start
+# processes and measure time: nothing else runs beside them.
 function(lockstep_test name label)
     add_executable(${name} ${ARGN})
     lockstep_flags(${name})
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
     target_link_libraries(${name} PRIVATE GTest::gtest GTest::gmock GTest::gtest_main)
-    gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES PROPERTIES LABELS ${label} TIMEOUT 300)
+    gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES
+                         PROPERTIES LABELS ${label} TIMEOUT 300 RUN_SERIAL $<STREQUAL:${label},integration>)
 endfunction()

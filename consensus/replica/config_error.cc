@@ -91,7 +91,9 @@ std::size_t offset_of(std::string_view text, Place place) {
         offset = end == std::string_view::npos ? text.size() : end + 1;
     }
     int column = 0;
-    while (offset < text.size() && column < place.column && text[offset] != '\n') column = after(column, text[offset++]);
+    while (offset < text.size() && column < place.column && text[offset] != '\n') {
+        column = after(column, text[offset++]);
+    }
     return offset;
 }
 

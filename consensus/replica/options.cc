@@ -42,7 +42,9 @@ Problem check_range(const char* key, std::uint64_t value) {
 std::string address_problem(std::string_view address, std::uint32_t lowest_port) {
     if (address.empty()) return "is missing: \"host:port\" is needed, such as \"127.0.0.1:7101\"";
     const std::string shown = quoted(address);
-    if (address.size() > kMaxAddressBytes) return shown + " is longer than " + std::to_string(kMaxAddressBytes) + " bytes";
+    if (address.size() > kMaxAddressBytes) {
+        return shown + " is longer than " + std::to_string(kMaxAddressBytes) + " bytes";
+    }
     const std::size_t colon = address.rfind(':');
     if (colon == std::string_view::npos) return shown + " has no port: \"host:port\" is needed";
     std::string_view host = address.substr(0, colon);
@@ -176,7 +178,9 @@ std::optional<OptionProblem> find_problem(const Options& options) {
     if (options.cluster_id == 0) {
         return OptionProblem{"cluster_id", {}, "is missing or 0: a random number is needed, the same on all replicas"};
     }
-    if (!options.id) return OptionProblem{"id", {}, "is missing or 0: 1 to 255 is needed, the id of one of the members"};
+    if (!options.id) {
+        return OptionProblem{"id", {}, "is missing or 0: 1 to 255 is needed, the id of one of the members"};
+    }
     if (Problem problem = check_members(options)) return problem;
     if (Problem problem = check_data_folder(options.data_folder)) return problem;
     if (Problem problem = check_ring(options.ring_bytes)) return problem;
