@@ -46,8 +46,10 @@ constexpr std::uint64_t entry_bytes(std::uint64_t payload_bytes) {
     return (sizeof(EntryHeader) + payload_bytes + kEntryAlignment - 1) & ~(kEntryAlignment - 1);
 }
 
-// XXH3-64 of a payload: made where the bytes arrive, apart from the chain.
-std::uint64_t payload_hash(BytesView payload);
+// XXH3-64 of a payload: made where the bytes arrive, apart from the chain. Seeded with the cluster's genesis, which
+// clients do not know: XXH3 without a secret seed lets anyone choose payloads of equal hash, and a torn write of one
+// over another would verify.
+std::uint64_t payload_hash(BytesView payload, std::uint64_t genesis);
 
 // XXH3-64, seeded with the checksum of the entry before, over the header (without its checksum) and the payload's hash.
 std::uint64_t entry_checksum(const EntryHeader& header, std::uint64_t hash_of_payload, std::uint64_t seed);

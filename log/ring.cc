@@ -1,64 +1,82 @@
 #include "log/ring.h"
 
 #include "log/check.h"
+#include "log/hash.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <new>
 
 namespace lockstep::log {
 
 namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+constexpr std::uint64_t kWord = sizeof(std::uint64_t);
 
 constexpr std::uint64_t align_up(std::uint64_t bytes) {
     return (bytes + kEntryAlignment - 1) & ~(kEntryAlignment - 1);
 }
 
-bool all_zero(const std::byte* from, std::uint64_t count) {
-    return std::all_of(from, from + count, [](std::byte b) { return b == std::byte{0}; });
+std::uint64_t word_at(const std::byte* from) {
+    std::uint64_t word;
+    std::memcpy(&word, from, sizeof word);
+    return word;
+}
+
+// Whether the last `count` bytes of an entry that ends at `end` are zero, a word at a time. The last, partial word
+// reaches back into bytes that are the entry's own: its header is longer than a word.
+bool gap_is_zero(const std::byte* end, std::uint64_t count) {
+    for (; count >= kWord; count -= kWord) {
+        end -= kWord;
+        if (word_at(end) != 0) return false;
+    }
+    return count == 0 || word_at(end - kWord) >> (8 * (kWord - count)) == 0;
 }
 
 bool known_kind(EntryKind kind) { return kind >= EntryKind::command && kind <= EntryKind::session; }
 
-// Whether a header that was read could follow `after`, by all that can be told without hashing.
-bool plausible(const Ring& ring, const EntryHeader& header, const Point& after) {
+// Whether a header that was read could follow `after`, by all that can be told without its size or a hash.
+bool plausible(const EntryHeader& header, const Point& after) {
     if (header.index != after.index.value + 1) return false;
     if (header.ballot < after.ballot.value) return false;
     if (header.timestamp_ns < after.timestamp_ns) return false;
-    if (header.commit > header.index) return false;
+    if (header.commit > after.index.value) return false;
     if (!known_kind(header.kind)) return false;
-    if (header.flags != 0 || header.reserved != 0) return false;
-    const std::uint64_t room = ring.bytes_to_lap_end(after.position);
-    if (header.kind == EntryKind::pad) return header.length + sizeof(EntryHeader) == room;
-    const std::uint64_t size = entry_bytes(header.length);
-    return size <= room && size <= Geometry::of(ring.bytes()).max_entry_bytes;
+    return header.flags == 0 && header.reserved == 0;
 }
 
-void write_header(const Ring& ring, Point& tail, EntryHeader header, std::uint64_t hash, std::uint64_t size) {
-    header.checksum = entry_checksum(header, hash, tail.checksum);
-    std::memcpy(ring.at(tail.position), &header, sizeof header);
-    tail = Point{Index{header.index}, tail.position + size, header.checksum, Ballot{header.ballot},
-                 header.timestamp_ns};
-}
-
-EntryHeader header_after(const Point& tail, EntryKind kind, const Stamp& stamp, std::uint32_t length) {
+EntryHeader header_after(const Point& tail, EntryKind kind, const Stamp& stamp, std::uint64_t length) {
     return EntryHeader{.checksum = 0,
                        .index = tail.index.value + 1,
                        .ballot = stamp.ballot.value,
                        .commit = stamp.commit.value,
                        .timestamp_ns = stamp.timestamp_ns,
-                       .length = length,
+                       .length = static_cast<std::uint32_t>(length),
                        .kind = kind,
                        .flags = 0,
                        .reserved = 0};
 }
 
-void append_pad(const Ring& ring, Point& tail, const Stamp& stamp) {
-    const std::uint64_t room = ring.bytes_to_lap_end(tail.position);
-    const auto body = static_cast<std::uint32_t>(room - sizeof(EntryHeader));
-    write_header(ring, tail, header_after(tail, EntryKind::pad, stamp, body), payload_hash({}), room);
+Point point_behind(const EntryHeader& header, Position start, std::uint64_t size) {
+    return Point{Index{header.index}, start + size, header.checksum, Ballot{header.ballot}, header.timestamp_ns};
 }
+
+// Chains `header` to `tail`, puts it into the ring there, and moves `tail` over the entry.
+inline void write_header(const Ring& ring, Point& tail, EntryHeader header, std::uint64_t hash, std::uint64_t size) {
+    header.checksum = chain_checksum(header, hash, tail.checksum);
+    new (ring.at(tail.position)) EntryHeader(header);
+    tail = point_behind(header, tail.position, size);
+}
+
+// Once a lap: out of the way of the rest.
+[[gnu::noinline]] void append_pad(const Ring& ring, Point& tail, const Stamp& stamp, std::uint64_t room) {
+    const EntryHeader header = header_after(tail, EntryKind::pad, stamp, room - sizeof(EntryHeader));
+    write_header(ring, tail, header, hash_payload({}, ring.genesis()), room);
+}
+
+void check_aligned(const Point& point) { LOCKSTEP_CHECK_OP(point.position.value % kEntryAlignment, ==, 0); }
 
 }  // namespace
 
@@ -72,42 +90,56 @@ Geometry Geometry::of(std::uint64_t ring_bytes) {
                     .max_entry_bytes = ring_bytes / 4};
 }
 
-Ring::Ring(std::span<std::byte> memory) : memory_(memory), mask_(memory.size() - 1) {
-    LOCKSTEP_CHECK_OP(memory.size(), >=, 1024);
+Ring::Ring(std::span<std::byte> memory, std::uint64_t genesis)
+    : memory_(memory.data()),
+      mask_(memory.size() - 1),
+      genesis_(genesis),
+      geometry_(Geometry::of(memory.size())) {
+    LOCKSTEP_CHECK_OP(memory.size(), >=, kMinBytes);
+    LOCKSTEP_CHECK_OP(memory.size(), <=, kMaxBytes);
     LOCKSTEP_CHECK_OP(memory.size() & mask_, ==, 0);
     LOCKSTEP_CHECK_OP(reinterpret_cast<std::uintptr_t>(memory.data()) % kEntryAlignment, ==, 0);
 }
 
 std::optional<VerifiedEntry> next_entry(const Ring& ring, const Point& after, Position limit) {
+    check_aligned(after);
     if (after.position >= limit || limit - after.position < sizeof(EntryHeader)) return std::nullopt;
-    VerifiedEntry found;
-    std::memcpy(&found.header, ring.at(after.position), sizeof found.header);
-    const EntryHeader& header = found.header;
-    if (!plausible(ring, header, after)) return std::nullopt;
+    const std::byte* const start = ring.at(after.position);
+    EntryHeader header;
+    std::memcpy(&header, start, sizeof header);
+    // A peer may be writing: what was copied is what gets checked and used, it is not to be loaded a second time.
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (!plausible(header, after)) return std::nullopt;
 
-    const bool pad = header.kind == EntryKind::pad;
-    std::uint64_t size = sizeof(EntryHeader) + std::uint64_t{header.length};
-    if (!pad) {
+    const std::uint64_t room = ring.bytes_to_lap_end(after.position);
+    BytesView payload;
+    std::uint64_t size = room;
+    if (header.kind == EntryKind::pad) {
+        if (sizeof(EntryHeader) + std::uint64_t{header.length} != room) return std::nullopt;
+    } else {
         size = entry_bytes(header.length);
-        if (limit - after.position < size) return std::nullopt;
-        const std::byte* payload = ring.at(after.position) + sizeof(EntryHeader);
-        found.payload = BytesView(payload, header.length);
-        if (!all_zero(payload + header.length, size - sizeof(EntryHeader) - header.length)) return std::nullopt;
+        if (size > room || size > ring.geometry().max_entry_bytes) return std::nullopt;
+        if (size > limit - after.position) return std::nullopt;
+        payload = BytesView(start + sizeof(EntryHeader), header.length);
+        if (!gap_is_zero(start + size, size - sizeof(EntryHeader) - header.length)) return std::nullopt;
     }
-    if (header.checksum != entry_checksum(header, payload_hash(found.payload), after.checksum)) return std::nullopt;
-    found.start = after.position;
-    found.end = Point{Index{header.index}, after.position + size, header.checksum, Ballot{header.ballot},
-                      header.timestamp_ns};
-    return found;
+    const std::uint64_t hash = hash_payload(payload, ring.genesis());
+    if (header.checksum != chain_checksum(header, hash, after.checksum)) return std::nullopt;
+    return VerifiedEntry{.header = header,
+                         .end = point_behind(header, after.position, size),
+                         .payload = payload,
+                         .start = after.position};
 }
 
 Point step_over_verified(const Ring& ring, const Point& at) {
+    check_aligned(at);
     EntryHeader header;
     std::memcpy(&header, ring.at(at.position), sizeof header);
     LOCKSTEP_CHECK_OP(header.index, ==, at.index.value + 1);
     const std::uint64_t size = header.kind == EntryKind::pad ? sizeof(EntryHeader) + std::uint64_t{header.length}
                                                              : entry_bytes(header.length);
-    return Point{Index{header.index}, at.position + size, header.checksum, Ballot{header.ballot}, header.timestamp_ns};
+    LOCKSTEP_CHECK_OP(size, <=, ring.bytes_to_lap_end(at.position));
+    return point_behind(header, at.position, size);
 }
 
 std::uint64_t bytes_to_append(const Ring& ring, Position at, std::uint64_t payload_bytes) {
@@ -116,17 +148,26 @@ std::uint64_t bytes_to_append(const Ring& ring, Position at, std::uint64_t paylo
     return size <= room ? size : room + size;
 }
 
-Position append(const Ring& ring, Point& tail, EntryKind kind, const Stamp& stamp, BytesView payload) {
+Position append(const Ring& ring, Point& tail, EntryKind kind, const Stamp& stamp, BytesView payload,
+                std::uint64_t hash_of_payload) {
     const std::uint64_t size = entry_bytes(payload.size());
-    LOCKSTEP_CHECK_OP(size, <=, Geometry::of(ring.bytes()).max_entry_bytes);
-    if (size > ring.bytes_to_lap_end(tail.position)) append_pad(ring, tail, stamp);
+    // What a reader would refuse is never written.
+    check_aligned(tail);
+    LOCKSTEP_CHECK_OP(size, <=, ring.geometry().max_entry_bytes);
+    LOCKSTEP_CHECK_OP(stamp.ballot.value, >=, tail.ballot.value);
+    LOCKSTEP_CHECK_OP(stamp.timestamp_ns, >=, tail.timestamp_ns);
+    LOCKSTEP_CHECK_OP(stamp.commit.value, <=, tail.index.value);
+    LOCKSTEP_CHECK(kind != EntryKind::pad);
+    const std::uint64_t room = ring.bytes_to_lap_end(tail.position);
+    if (size > room) [[unlikely]]
+        append_pad(ring, tail, stamp, room);
 
     const Position start = tail.position;
-    std::byte* to = ring.at(start) + sizeof(EntryHeader);
-    if (!payload.empty()) std::memcpy(to, payload.data(), payload.size());
-    std::memset(to + payload.size(), 0, size - sizeof(EntryHeader) - payload.size());
-    write_header(ring, tail, header_after(tail, kind, stamp, static_cast<std::uint32_t>(payload.size())),
-                 payload_hash(payload), size);
+    std::byte* const to = ring.at(start);
+    // The gap lies in the last line; what else is in that line is overwritten next.
+    std::memset(to + size - kEntryAlignment, 0, kEntryAlignment);
+    if (!payload.empty()) std::memcpy(to + sizeof(EntryHeader), payload.data(), payload.size());
+    write_header(ring, tail, header_after(tail, kind, stamp, payload.size()), hash_of_payload, size);
     return start;
 }
 

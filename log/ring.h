@@ -29,18 +29,27 @@ struct Geometry {
 // bytes that S11 keeps from being overwritten.
 class Ring {
  public:
-    // `memory` is as large as a power of two and aligned to kEntryAlignment.
-    explicit Ring(std::span<std::byte> memory);
+    static constexpr std::uint64_t kMinBytes = 1024;
+    static constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 32;  // the length of a pad, too, has 32 bits
 
-    std::uint64_t bytes() const { return memory_.size(); }
-    std::byte* at(Position position) const { return memory_.data() + (position.value & mask_); }
+    // `memory` is a power of two long, within those bounds, and aligned to kEntryAlignment.
+    explicit Ring(std::span<std::byte> memory, std::uint64_t genesis = 0);
+    // Keys the hashes of payloads, as soon as the genesis is known and before the first entry.
+    void set_genesis(std::uint64_t genesis) { genesis_ = genesis; }
+
+    std::uint64_t bytes() const { return geometry_.ring_bytes; }
+    const Geometry& geometry() const { return geometry_; }
+    std::uint64_t genesis() const { return genesis_; }
+    std::byte* at(Position position) const { return memory_ + (position.value & mask_); }
     // From `position` to the end of its lap.
-    std::uint64_t bytes_to_lap_end(Position position) const { return memory_.size() - (position.value & mask_); }
+    std::uint64_t bytes_to_lap_end(Position position) const { return bytes() - (position.value & mask_); }
     Position lap_start(Position position) const { return {position.value & ~mask_}; }
 
  private:
-    std::span<std::byte> memory_;
+    std::byte* memory_;
     std::uint64_t mask_;
+    std::uint64_t genesis_;
+    Geometry geometry_;
 };
 
 // An entry that verified.
@@ -71,7 +80,14 @@ struct Stamp {
 std::uint64_t bytes_to_append(const Ring& ring, Position at, std::uint64_t payload_bytes);
 
 // Writes an entry behind `tail` and moves `tail` over it; first a pad, if it would cross the ring's end. The caller
-// has checked that these bytes of the ring are free (S11). Returns where the entry itself starts.
-Position append(const Ring& ring, Point& tail, EntryKind kind, const Stamp& stamp, BytesView payload);
+// has checked that these bytes of the ring are free (S11), and gives payload_hash(payload, ring.genesis()), made by any
+// thread before. `kind` is not pad; the ballot and the time are not below the tail's, the commit not above it. Returns
+// where the entry itself starts.
+Position append(const Ring& ring, Point& tail, EntryKind kind, const Stamp& stamp, BytesView payload,
+                std::uint64_t hash_of_payload);
+// The same, hashing here.
+inline Position append(const Ring& ring, Point& tail, EntryKind kind, const Stamp& stamp, BytesView payload) {
+    return append(ring, tail, kind, stamp, payload, payload_hash(payload, ring.genesis()));
+}
 
 }  // namespace lockstep::log
