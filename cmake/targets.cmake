@@ -35,10 +35,13 @@ function(lockstep_part name)
     set_property(GLOBAL APPEND PROPERTY LOCKSTEP_PARTS lockstep_${name})
 endfunction()
 
-# A program in build/PRESET/bin: lockstep_program(NAME SOURCES...).
+# A program in build/PRESET/bin; it is installed if it is one of the tools: lockstep_program(NAME SOURCES...).
 function(lockstep_program name)
     add_executable(${name} ${ARGN})
     lockstep_flags(${name})
+    if(CMAKE_CURRENT_SOURCE_DIR MATCHES "^${PROJECT_SOURCE_DIR}/tools/")
+        set_property(GLOBAL APPEND PROPERTY LOCKSTEP_PROGRAMS ${name})
+    endif()
 endfunction()
 
 # A GoogleTest program whose tests ctest runs one by one: lockstep_test(NAME LABEL SOURCES...). Integration tests start

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Installs a build into a temporary folder, moves it, and builds a consumer against it by find_package and by
+# pkg-config; each must run. usage: check_install.sh BUILD_FOLDER SOURCE_FOLDER COMPILER
+set -euo pipefail
+build=$1
+source=$2
+compiler=$3
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() {
+    echo "check_install.sh: $*" >&2
+    exit 1
+}
+
+cmake --install "$build" --prefix "$work/first" >"$work/install.log" || { cat "$work/install.log"; fail "cannot install"; }
+# An install can be moved: nothing in it names where it was made.
+mv "$work/first" "$work/prefix"
+prefix=$work/prefix
+for name in include/lockstep/options.h share/lockstep/replica.sample.textproto share/doc/lockstep/LICENSE; do
+    [ -f "$prefix/$name" ] || fail "$name is not installed"
+done
+if grep -rIlE "$work/first|$build|$source" "$prefix/lib" "$prefix/share"; then fail "these files name the build's folders"; fi
+expected="replica 1 of 3"
+
+echo "-- find_package"
+cmake -S "$source/tests/install/consumer" -B "$work/consumer" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" \
+    -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_BUILD_TYPE=Release >"$work/configure.log" 2>&1 ||
+    { cat "$work/configure.log"; fail "find_package(lockstep) fails"; }
+cmake --build "$work/consumer"
+said=$("$work/consumer/consumer" "$prefix/share/lockstep/replica.sample.textproto")
+[ "$said" = "$expected" ] || fail "the consumer by find_package said \"$said\", not \"$expected\""
+
+echo "-- pkg-config"
+pc=$(find "$prefix" -name lockstep.pc -printf '%h')
+flags=$(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs lockstep)
+# shellcheck disable=SC2086 # the flags are words
+"$compiler" -std=c++20 "$source/tests/install/consumer/consumer.cc" -o "$work/by_pkg_config" $flags
+libraries=$(PKG_CONFIG_PATH=$pc pkg-config --variable=libdir lockstep)
+said=$(LD_LIBRARY_PATH=$libraries "$work/by_pkg_config" "$prefix/share/lockstep/replica.sample.textproto")
+[ "$said" = "$expected" ] || fail "the consumer by pkg-config said \"$said\", not \"$expected\""
+echo "-- both run"
