@@ -1,0 +1,171 @@
+#include "transport/tcp/acceptor.h"
+
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include <pthread.h>
+#include <spdlog/spdlog.h>
+#include <sys/socket.h>
+
+namespace lockstep::transport::tcp {
+namespace {
+
+constexpr auto kAcceptPause = std::chrono::milliseconds(20);
+constexpr auto kSameRefusalEvery = std::chrono::seconds(10);
+constexpr int kAcceptsPerTurn = 16;
+
+}  // namespace
+
+Result<std::unique_ptr<Acceptor>> Acceptor::listen(const Target& target, const std::string& host, std::uint16_t port,
+                                                   std::chrono::milliseconds handshake_timeout) {
+    std::unique_ptr<Acceptor> acceptor(new Acceptor(target, handshake_timeout));
+    if (auto bound = acceptor->bind(host, port); !bound)
+        return std::move(bound).error().within("cannot listen for peers at " + host + ":" + std::to_string(port));
+    return acceptor;
+}
+
+Acceptor::Acceptor(const Target& target, std::chrono::milliseconds handshake_timeout)
+    : target_(target), handshake_timeout_(handshake_timeout) {}
+
+Acceptor::~Acceptor() {
+    context_.stop();
+    if (thread_.joinable()) thread_.join();
+    for (const auto& greeter : std::exchange(greeters_, {})) greeter->close();
+    for (const auto& [peer, control] : controls_) control->close("fabric ends");
+    if (lane_) lane_->close("fabric ends");
+}
+
+Result<void> Acceptor::bind(const std::string& host, std::uint16_t port) {
+    boost::system::error_code error;
+    const auto found = resolver_.resolve(host, std::to_string(port), boost::asio::ip::tcp::resolver::passive, error);
+    if (error) return Error(error.message());
+    const Endpoint endpoint = found.begin()->endpoint();
+    const int descriptor =
+        ::socket(endpoint.protocol().family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
+    if (descriptor < 0) return Error(std::strerror(errno));
+    listener_.assign(endpoint.protocol(), descriptor);
+    listener_.set_option(boost::asio::socket_base::reuse_address(true), error);
+    listener_.bind(endpoint, error);
+    if (!error) listener_.listen(boost::asio::socket_base::max_listen_connections, error);
+    if (error) return Error(error.message());
+    port_ = listener_.local_endpoint().port();
+    return {};
+}
+
+void Acceptor::start() {
+    accept_next();
+    // Signals are the application's: its handlers do not run on this thread.
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    thread_ = std::thread([this] {
+        pthread_setname_np(pthread_self(), "lockstep-accept");
+        context_.run();
+    });
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Acceptor::accept_next() {
+    listener_.async_wait(boost::asio::socket_base::wait_read, [this](const boost::system::error_code& error) {
+        if (error) return;
+        accept_one();
+    });
+}
+
+void Acceptor::accept_one() {
+    for (int count = 0; count < kAcceptsPerTurn; ++count) {
+        const int descriptor =
+            ::accept4(listener_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (descriptor < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
+        if (descriptor < 0 && (errno == ECONNABORTED || errno == EINTR)) continue;
+        if (descriptor < 0) {
+            spdlog::error("cannot accept a peer's connection: {}", std::strerror(errno));
+            pause_.expires_after(kAcceptPause);
+            pause_.async_wait([this](const boost::system::error_code& error) {
+                if (!error) accept_next();
+            });
+            return;
+        }
+        tune(descriptor);
+        Socket socket(context_);
+        boost::system::error_code error;
+        socket.assign(listener_.local_endpoint().protocol(), descriptor, error);
+        if (error)
+            ::close(descriptor);
+        else
+            greet(std::move(socket));
+    }
+    accept_next();
+}
+
+void Acceptor::greet(Socket socket) {
+    if (greeters_.size() >= kMaxGreeters) {
+        const std::shared_ptr<Greeter> oldest = greeters_.front();
+        oldest->close();
+    }
+    auto greeter = std::make_shared<Greeter>(
+        std::move(socket), handshake_timeout_,
+        [this](const Hello& hello, Socket& its_socket, std::span<const std::byte> early) {
+            return decide(hello, its_socket, early);
+        },
+        [this](Greeter& gone) { std::erase_if(greeters_, [&](const auto& one) { return one.get() == &gone; }); });
+    greeters_.push_back(greeter);
+    greeter->start();
+}
+
+Result<void> Acceptor::decide(const Hello& hello, Socket& socket, std::span<const std::byte> early) {
+    Result<void> verdict = judge(hello, target_.self);
+    if (verdict) verdict = let_in(hello, socket, early);
+    if (!verdict) log_refusal(hello, verdict.error().message());
+    return verdict;
+}
+
+Result<void> Acceptor::let_in(const Hello& hello, Socket& socket, std::span<const std::byte> early) {
+    const std::string answer = encode(Answer{true, target_.self.id, target_.self.incarnation, {}});
+    if (hello.kind == LinkKind::lane) {
+        auto right = target_.gate.admit(hello, socket.native_handle());
+        if (!right) return std::move(right).error();
+        send_some(socket.native_handle(), answer);  // a fresh socket takes it whole, or is broken and will say so
+        if (lane_) lane_->close("another lane has come");
+        lane_ = std::make_shared<LaneConnection>(std::move(socket), std::move(right).value(), target_, bell_);
+        lane_->start(early);
+        return {};
+    }
+    send_some(socket.native_handle(), answer);
+    std::shared_ptr<ControlConnection>& control = controls_[hello.sender];
+    if (control) control->close("the peer has connected again");
+    control = std::make_shared<ControlConnection>(std::move(socket), hello.sender, hello.incarnation, target_);
+    control->start(early);
+    if (target_.mailbox.put_arrival(hello.sender)) target_.waker.wake();
+    return {};
+}
+
+void Acceptor::log_refusal(const Hello& hello, const std::string& text) {
+    const auto now = std::chrono::steady_clock::now();
+    if (text == last_refusal_ && now - last_refusal_at_ < kSameRefusalEvery) return;
+    last_refusal_ = text;
+    last_refusal_at_ = now;
+    spdlog::warn("r{}: connection refused: {}", target_.self.id.value, text);
+}
+
+void Acceptor::look_up(ReplicaId peer, const std::string& host, std::uint16_t port) {
+    boost::asio::post(context_, [this, peer, host, port] {
+        resolver_.async_resolve(host, std::to_string(port),
+                                [this, peer](const boost::system::error_code& error, const auto& found) {
+                                    Mail::Address address{peer, {}, {}};
+                                    if (error)
+                                        address.error = error.message();
+                                    else
+                                        address.endpoint = found.begin()->endpoint();
+                                    target_.mailbox.put_address(std::move(address));
+                                    target_.waker.wake();
+                                });
+    });
+}
+
+}  // namespace lockstep::transport::tcp

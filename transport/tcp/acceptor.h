@@ -1,0 +1,69 @@
+// The target side of the TCP transport, on a thread of its own: the part that a network card plays for RDMA. Peers'
+// writes land and their reads are answered here, whatever the protocol thread does.
+#pragma once
+
+#include "transport/tcp/control_connection.h"
+#include "transport/tcp/greeter.h"
+#include "transport/tcp/lane_connection.h"
+#include "transport/tcp/sockets.h"
+#include "transport/tcp/target.h"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace lockstep::transport::tcp {
+
+class Acceptor {
+ public:
+    // Listens at `host`, a name or an address, and `port` (0: the system picks one). Blocks for a look-up of `host`.
+    // Error: it cannot be looked up or bound.
+    static Result<std::unique_ptr<Acceptor>> listen(const Target& target, const std::string& host, std::uint16_t port,
+                                                    std::chrono::milliseconds handshake_timeout);
+    // Ends the thread and closes every connection.
+    ~Acceptor();
+
+    // Starts the thread. Once.
+    void start();
+    std::uint16_t port() const { return port_; }
+    // Looks a peer's address up, in the background; the outcome comes through the mailbox. Any thread.
+    void look_up(ReplicaId peer, const std::string& host, std::uint16_t port);
+
+ private:
+    // Connections that have not passed the handshake; beyond that the oldest is closed.
+    static constexpr std::size_t kMaxGreeters = 64;
+
+    Acceptor(const Target& target, std::chrono::milliseconds handshake_timeout);
+    Result<void> bind(const std::string& host, std::uint16_t port);
+    void accept_next();
+    void accept_one();
+    void greet(Socket socket);
+    Result<void> decide(const Hello& hello, Socket& socket, std::span<const std::byte> early);
+    Result<void> let_in(const Hello& hello, Socket& socket, std::span<const std::byte> early);
+    void log_refusal(const Hello& hello, const std::string& text);
+
+    const Target target_;
+    const std::chrono::milliseconds handshake_timeout_;
+    boost::asio::io_context context_{1};
+    boost::asio::ip::tcp::acceptor listener_{context_};
+    boost::asio::ip::tcp::resolver resolver_{context_};
+    boost::asio::steady_timer pause_{context_};  // after an accept that failed: descriptors may be used up
+    LandingBell bell_{context_, target_.waker};
+    std::uint16_t port_ = 0;
+    std::vector<std::shared_ptr<Greeter>> greeters_;                       // oldest first
+    std::map<ReplicaId, std::shared_ptr<ControlConnection>> controls_;     // the newest of each peer
+    std::shared_ptr<LaneConnection> lane_;
+    std::string last_refusal_;                                             // logged, at ...
+    std::chrono::steady_clock::time_point last_refusal_at_;
+    std::thread thread_;
+};
+
+}  // namespace lockstep::transport::tcp

@@ -1,0 +1,112 @@
+#include "transport/tcp/gate.h"
+
+#include <cerrno>
+#include <cstring>
+#include <limits>
+
+#include <sys/random.h>
+#include <sys/socket.h>
+
+namespace lockstep::transport::tcp {
+
+bool LaneRight::opened_by(const LaneToken& token) const {
+    // In the same time for every token: how long a refusal takes must not tell how much of a guess was right.
+    unsigned different = 0;
+    for (std::size_t i = 0; i < token.size(); ++i) different |= std::to_integer<unsigned>(token[i] ^ token_[i]);
+    return different == 0;
+}
+
+void LaneRight::revoke() {
+    ending_.store(true, std::memory_order_relaxed);
+    const std::lock_guard lock(mutex_);
+    revoked_ = true;
+    // Only shut down here: the acceptor thread closes what it owns, when it sees the end of the stream.
+    if (descriptor_ >= 0) ::shutdown(descriptor_, SHUT_RDWR);
+    descriptor_ = -1;
+}
+
+Position LaneRight::look() {
+    const std::uint64_t landed = landed_.load(std::memory_order_acquire);
+    seen_.store(landed, std::memory_order_relaxed);
+    return {landed};
+}
+
+std::unique_lock<std::mutex> LaneRight::enter() {
+    std::unique_lock lock(mutex_, std::defer_lock);
+    if (ending_.load(std::memory_order_relaxed)) return lock;
+    lock.lock();
+    if (revoked_) lock.unlock();
+    return lock;
+}
+
+bool LaneRight::attach(int descriptor) {
+    const std::lock_guard lock(mutex_);
+    if (revoked_ || used_) return false;
+    used_ = true;
+    descriptor_ = descriptor;
+    return true;
+}
+
+void LaneRight::detach() {
+    const std::lock_guard lock(mutex_);
+    descriptor_ = -1;
+}
+
+Result<LaneAddress> Gate::open(ReplicaId holder, Incarnation incarnation, Position base) {
+    if (right_)
+        return Error("cannot open a lane for r" + std::to_string(holder.value) + ": the lane of r" +
+                     std::to_string(right_->holder().value) + " is still open: revoke it first");
+    LaneToken token;
+    for (std::size_t done = 0; done < token.size();) {
+        const ssize_t count = getrandom(token.data() + done, token.size() - done, 0);
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0)
+            return Error("cannot open a lane: the system gives no random bytes for its token: " +
+                         std::string(std::strerror(errno)));
+        done += static_cast<std::size_t>(count);
+    }
+    LaneAddress address;
+    static_assert(sizeof token <= LaneAddress::kMaxBytes);
+    std::memcpy(address.bytes.data(), token.data(), token.size());
+    address.size = static_cast<std::uint8_t>(token.size());
+    auto right = std::make_shared<LaneRight>(token, holder, incarnation, base);
+    const std::lock_guard lock(mutex_);
+    right_ = std::move(right);
+    return address;
+}
+
+void Gate::revoke() {
+    if (!right_) return;
+    right_->revoke();
+    const std::lock_guard lock(mutex_);
+    right_.reset();
+}
+
+Position Gate::landed() const {
+    return right_ ? right_->look() : Position{std::numeric_limits<std::uint64_t>::max()};
+}
+
+Result<std::shared_ptr<LaneRight>> Gate::admit(const Hello& hello, int descriptor) {
+    std::shared_ptr<LaneRight> right;
+    {
+        const std::lock_guard lock(mutex_);
+        right = right_;
+    }
+    // One text for a token that never was and one that was revoked: who guesses learns nothing.
+    const Error unknown("this token opens no lane: it was revoked, or never given out");
+    if (!right || !right->opened_by(hello.token)) return unknown;
+    if (right->holder() != hello.sender || right->incarnation() != hello.incarnation)
+        return Error("this lane belongs to another replica, or another life of it");
+    if (!right->attach(descriptor)) return Error("this token is used up: it opens one connection, once");
+    return right;
+}
+
+Result<LaneToken> token_of(const LaneAddress& address) {
+    LaneToken token;
+    if (address.size != token.size())
+        return Error("a lane address of " + std::to_string(address.size) + " bytes is not one of the TCP transport");
+    std::memcpy(token.data(), address.bytes.data(), token.size());
+    return token;
+}
+
+}  // namespace lockstep::transport::tcp

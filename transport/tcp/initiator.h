@@ -1,0 +1,30 @@
+// What the connections that this replica opens to its peers share. All of it is the protocol thread's.
+#pragma once
+
+#include "transport/fabric.h"
+#include "transport/tcp/handshake.h"
+
+#include <boost/asio/io_context.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lockstep::transport::tcp {
+
+struct Initiator {
+    boost::asio::io_context& context;
+    const Identity& self;
+    std::span<const std::byte> ring;
+    std::chrono::milliseconds handshake_timeout;
+    std::vector<Event>& ready;   // events for the next return of `poll`
+    // Looks a host name up; the outcome comes to ControlLink::looked_up.
+    std::function<void(ReplicaId peer, const std::string& host, std::uint16_t port)> look_up;
+    std::minstd_rand jitter{std::random_device{}()};
+};
+
+}  // namespace lockstep::transport::tcp

@@ -1,0 +1,81 @@
+#include "transport/tcp/memory.h"
+
+#include "log/check.h"
+
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace lockstep::transport::tcp {
+namespace {
+
+constexpr int kBoardRetries = 16;
+
+std::size_t mapped_bytes(std::uint64_t ring_bytes) {
+    const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    return static_cast<std::size_t>(ring_bytes + page);  // the probe line lies in the last page
+}
+
+}  // namespace
+
+Result<RingMemory> RingMemory::map(std::uint64_t ring_bytes) {
+    const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    if (!std::has_single_bit(ring_bytes) || ring_bytes < page || ring_bytes > std::uint64_t{1} << 40)
+        return Error("ring_bytes " + std::to_string(ring_bytes) + ": a power of two from " + std::to_string(page) +
+                     " on is needed");
+    void* base = mmap(nullptr, mapped_bytes(ring_bytes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (base == MAP_FAILED)
+        return Error("cannot map a ring of " + std::to_string(ring_bytes) + " bytes: " + std::strerror(errno) +
+                     ": choose a smaller ring_bytes or free memory");
+    // A child process has no business in the ring, and must not keep its pages alive.
+    madvise(base, mapped_bytes(ring_bytes), MADV_DONTFORK);
+    return RingMemory(static_cast<std::byte*>(base), ring_bytes);
+}
+
+RingMemory::RingMemory(RingMemory&& other) noexcept
+    : base_(std::exchange(other.base_, nullptr)), ring_bytes_(other.ring_bytes_) {}
+
+RingMemory::~RingMemory() {
+    if (base_ != nullptr) munmap(base_, mapped_bytes(ring_bytes_));
+}
+
+__attribute__((no_sanitize("thread"))) void copy_torn(std::span<std::byte> to, std::span<const std::byte> from) {
+    LOCKSTEP_CHECK_OP(to.size(), ==, from.size());
+    // Loads that the compiler may neither repeat nor leave out, and no memcpy, which ThreadSanitizer would watch.
+    const auto* source = reinterpret_cast<const volatile unsigned char*>(from.data());
+    auto* target = reinterpret_cast<volatile unsigned char*>(to.data());
+    std::size_t done = 0;
+    if (reinterpret_cast<std::uintptr_t>(from.data()) % 8 == 0 && reinterpret_cast<std::uintptr_t>(to.data()) % 8 == 0)
+        for (; done + 8 <= from.size(); done += 8)
+            *reinterpret_cast<volatile std::uint64_t*>(target + done) =
+                *reinterpret_cast<const volatile std::uint64_t*>(source + done);
+    for (; done < from.size(); ++done) target[done] = source[done];
+}
+
+// A sequence lock whose words are atomics themselves: free on x86, and no data race by the letter either.
+void BoardCell::publish(const Board& board) {
+    std::array<std::uint64_t, kWords> words;
+    std::memcpy(words.data(), &board, sizeof board);
+    const std::uint64_t changes = changes_.load(std::memory_order_relaxed);
+    changes_.store(changes + 1, std::memory_order_relaxed);
+    for (std::size_t i = 0; i < kWords; ++i) words_[i].store(words[i], std::memory_order_release);
+    changes_.store(changes + 2, std::memory_order_release);
+}
+
+Board BoardCell::read() const {
+    std::array<std::uint64_t, kWords> words;
+    for (int retry = 0; retry < kBoardRetries; ++retry) {
+        const std::uint64_t before = changes_.load(std::memory_order_acquire);
+        for (std::size_t i = 0; i < kWords; ++i) words[i] = words_[i].load(std::memory_order_acquire);
+        if (before % 2 == 0 && changes_.load(std::memory_order_relaxed) == before) break;
+    }
+    Board board;
+    std::memcpy(static_cast<void*>(&board), words.data(), sizeof board);
+    return board;
+}
+
+}  // namespace lockstep::transport::tcp

@@ -1,0 +1,58 @@
+// What a replica publishes for its peers to reach: the ring with its probe line, and the board. Two threads touch it,
+// the protocol thread and the acceptor thread.
+#pragma once
+
+#include "transport/types.h"
+
+#include <lockstep/result.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace lockstep::transport::tcp {
+
+// The ring and its probe line: page aligned, zeroed, not inherited by child processes.
+class RingMemory {
+ public:
+    // Error: `ring_bytes` is no power of two of at least a page, or the system has no memory for it.
+    static Result<RingMemory> map(std::uint64_t ring_bytes);
+    RingMemory(RingMemory&& other) noexcept;
+    RingMemory& operator=(RingMemory&&) = delete;
+    ~RingMemory();
+
+    std::span<std::byte> ring() const { return {base_, static_cast<std::size_t>(ring_bytes_)}; }
+    std::span<std::byte> probe_line() const { return {base_ + ring_bytes_, kProbeLineBytes}; }
+    // The ring's bytes at [at, at + bytes), which do not cross its end.
+    std::span<std::byte> range(Position at, std::uint64_t bytes) const {
+        return ring().subspan(at.value & (ring_bytes_ - 1), bytes);
+    }
+
+ private:
+    RingMemory(std::byte* base, std::uint64_t ring_bytes) : base_(base), ring_bytes_(ring_bytes) {}
+
+    std::byte* base_;
+    std::uint64_t ring_bytes_;
+};
+
+// Copies ring bytes that may be changing meanwhile: what arrives can be torn (F6), and is checked by who asked for it.
+// The one place where a data race is meant to be; ThreadSanitizer does not look in here.
+void copy_torn(std::span<std::byte> to, std::span<const std::byte> from);
+
+// The published board: written by the protocol thread, read by the acceptor thread, neither waits for the other.
+class BoardCell {
+ public:
+    void publish(const Board& board);
+    // Torn only if publishes kept coming at every retry; the board's own checksum tells (F6).
+    Board read() const;
+
+ private:
+    static constexpr std::size_t kWords = sizeof(Board) / sizeof(std::uint64_t);
+
+    std::atomic<std::uint64_t> changes_{0};  // odd while one is under way
+    std::array<std::atomic<std::uint64_t>, kWords> words_{};
+};
+
+}  // namespace lockstep::transport::tcp

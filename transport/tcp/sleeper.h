@@ -1,0 +1,46 @@
+// How the protocol thread waits: for its sockets, a wake-up, or a moment. Protocol thread only.
+#pragma once
+
+#include "transport/tcp/waker.h"
+
+#include <lockstep/options.h>
+#include <lockstep/result.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+namespace lockstep::transport::tcp {
+
+class Sleeper {
+ public:
+    // `context` and `waker` outlive this. Error: the system gives no timer.
+    static Result<std::unique_ptr<Sleeper>> make(boost::asio::io_context& context, Waker& waker, Polling polling,
+                                                 std::chrono::microseconds spin);
+    ~Sleeper();
+
+    // Runs what is ready; if nothing is, waits up to `wait` for something. Returns early after a wake-up.
+    void run(std::chrono::nanoseconds wait);
+
+ private:
+    Sleeper(boost::asio::io_context& context, Waker& waker, Polling polling, std::chrono::microseconds spin);
+    // True if something was run or the thread was woken before `end`.
+    bool spin_until(std::chrono::steady_clock::time_point end);
+    void sleep(std::chrono::nanoseconds wait);
+    void watch_wakes();
+    void watch_alarm();
+
+    boost::asio::io_context& context_;
+    Waker& waker_;
+    const Polling polling_;
+    const std::chrono::microseconds spin_;
+    boost::asio::posix::stream_descriptor wakes_;
+    boost::asio::posix::stream_descriptor alarm_;  // a timerfd: the reactor's own time-out counts in milliseconds
+    std::uint64_t wake_count_ = 0;                 // where reads of the two descriptors go
+    std::uint64_t alarm_count_ = 0;
+};
+
+}  // namespace lockstep::transport::tcp
