@@ -29,6 +29,7 @@ struct Formed {
 
 // Would you promise? Changes nothing at the receiver (S3).
 struct PreVote {
+    std::uint64_t genesis = 0;  // one formed apart has nothing to say here
     Ballot ballot;        // that the candidate would ask a promise for
     Position commit;      // the candidate's: a receiver whose low mark is above it is the better candidate
     Ballot handed_over;   // not 0: the leader or candidate of this ballot asked the sender to campaign
@@ -43,6 +44,7 @@ struct PreVoteReply {
 // Promise me this ballot, and open a lane for me. Also the re-opening of a broken lane in the same ballot, then with a
 // higher open number (S1).
 struct Prepare {
+    std::uint64_t genesis = 0;      // as in PreVote
     Ballot ballot;
     std::uint64_t open_number = 0;  // rises with every lane that the sender asks of the receiver
 };
