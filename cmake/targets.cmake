@@ -45,9 +45,10 @@ function(lockstep_program name)
 endfunction()
 
 # A GoogleTest program whose tests ctest runs one by one: lockstep_test(NAME LABEL SOURCES...). Integration tests start
-# processes and measure time: nothing else runs beside them.
+# processes and measure time: nothing else runs beside them. The target tests_LABEL builds all of a label.
 function(lockstep_test name label)
     add_executable(${name} ${ARGN})
+    add_dependencies(tests_${label} ${name})
     lockstep_flags(${name})
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
     target_link_libraries(${name} PRIVATE GTest::gtest GTest::gmock GTest::gtest_main)
