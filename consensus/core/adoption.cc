@@ -1,0 +1,129 @@
+// Adoption (S4): the candidate makes its own ring equal to the best log among the promises.
+#include "consensus/core/core.h"
+
+#include "log/check.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+namespace lockstep::core {
+
+namespace {
+
+constexpr std::size_t kReadsAtOnce = 4;
+constexpr Position kNoLimit{std::numeric_limits<std::uint64_t>::max()};
+
+}  // namespace
+
+// `best` is null where this replica's own log is the best.
+void Core::adopt(Now now, Peer* best, Effects& effects) {
+    if (best == nullptr) {
+        end_ = *own_last_;
+        become_leader(now, effects);
+        return;
+    }
+    if (best->promise->low_mark > commit_.position) {
+        // The best log's owner no longer has what this replica lacks; a replica that is further may adopt.
+        give_way(now, *best, effects);
+        return;
+    }
+    if (adoption_.reads_open != 0) {
+        // The scratch ring still belongs to reads of a campaign before (F9 holds for reads as well).
+        end_campaign(now, retry_pause_ns_);
+        return;
+    }
+    state_ = State::adopting;
+    adoption_ = Adoption{.source = best->id,
+                         .target = best->promise->last,
+                         .source_commit = best->promise->commit,
+                         .next_read = commit_.position,
+                         .reads_open = 0,
+                         .failed = false,
+                         .verified = false,
+                         .installed = commit_,
+                         .differs = false};
+    read_more(effects);
+}
+
+// Reads go straight into the scratch ring, at the place where the bytes stand in every ring.
+void Core::read_more(Effects& effects) {
+    Adoption& a = adoption_;
+    while (a.reads_open < kReadsAtOnce && a.next_read < a.target.position) {
+        const std::uint64_t bytes = std::min({a.target.position - a.next_read, ring_.bytes_to_lap_end(a.next_read),
+                                              transport::kMaxTransferBytes});
+        effects.push(effect::ReadRing{ReadId{++last_read_}, a.source, a.next_read, bytes});
+        a.next_read = a.next_read + bytes;
+        ++a.reads_open;
+    }
+}
+
+void Core::on(Now now, const event::RingRead& read, Effects& effects) {
+    Adoption& a = adoption_;
+    LOCKSTEP_CHECK_OP(a.reads_open, >, 0);
+    --a.reads_open;
+    if (!read.ok) a.failed = true;
+    if (state_ != State::adopting) return;
+    campaign_ends_ns_ = std::max(campaign_ends_ns_, now.monotonic_ns + options_.election_timeout_ns);
+    if (!a.failed) read_more(effects);
+    if (a.reads_open != 0) return;
+    if (a.failed || !verify_adopted()) {
+        // Torn by a writer with a newer promise than ours, or the source is gone (F6).
+        end_campaign(now, retry_pause_ns_);
+        return;
+    }
+    a.verified = true;
+    install_adopted(now, effects);
+}
+
+// Whether what was read chains from the own commit to exactly what the promise named, through the source's commit.
+bool Core::verify_adopted() {
+    const Adoption& a = adoption_;
+    bool commit_met = a.source_commit.index <= commit_.index;
+    log::Point at = commit_;
+    while (at.index < a.target.index) {
+        const auto entry = log::next_entry(scratch_, at, kNoLimit);
+        if (!entry) return false;
+        at = entry->end;
+        if (at.index == a.source_commit.index) {
+            if (at.checksum != a.source_commit.checksum) return false;
+            commit_met = true;
+        }
+    }
+    return commit_met && at == a.target;
+}
+
+// Copies from the first entry that differs, as far as applied bytes make room (S11). What the source knew to be
+// committed raises the own commit on the way, so that apply goes on and makes more room; called again as it does.
+void Core::install_adopted(Now now, Effects& effects) {
+    Adoption& a = adoption_;
+    const Position room_end = applied_.position + ring_.bytes();
+    while (a.installed.index < a.target.index) {
+        const auto entry = log::next_entry(scratch_, a.installed, kNoLimit);
+        LOCKSTEP_CHECK(entry.has_value());
+        if (!a.differs) {
+            const auto own = log::next_entry(ring_, a.installed, kNoLimit);
+            a.differs = !own || own->header.checksum != entry->header.checksum;
+            if (a.differs) lap_ends_.forget_from(a.installed.position);
+        }
+        if (a.differs) {
+            if (entry->end.position > room_end) break;
+            const bool pad = entry->header.kind == log::EntryKind::pad;
+            const std::uint64_t bytes = pad ? sizeof(log::EntryHeader) : entry->end.position - entry->start;
+            std::memcpy(ring_.at(entry->start), scratch_.at(entry->start), bytes);
+            if (pad) lap_ends_.note_pad(entry->start);
+            low_mark_ = std::max(low_mark_,
+                                 Position{std::max(entry->end.position.value, ring_.bytes()) - ring_.bytes()});
+        }
+        a.installed = entry->end;
+    }
+    end_ = a.installed;
+    commit_up_to(std::min(a.source_commit.index, a.installed.index));
+    if (a.installed.index < a.target.index) {
+        campaign_ends_ns_ = std::max(campaign_ends_ns_, now.monotonic_ns + options_.election_timeout_ns);
+        return;
+    }
+    become_leader(now, effects);
+}
+
+}  // namespace lockstep::core

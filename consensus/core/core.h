@@ -1,0 +1,317 @@
+// The protocol of one replica, pure: events in, effects out, no I/O, clock, thread or random source of its own.
+//
+// Paxos over a log stream: landing in a follower's memory under an unrevoked lane is the accept, a fenced scan is the
+// promise's answer, adoption with the no-op is the proposal of the highest accepted value (Lamport, "Paxos Made
+// Simple", 2001). The one-sided write with a permission to fence it is that of Mu (Aguilera et al., OSDI 2020) and
+// DARE (Poke and Hoefler, HPDC 2015); the pre-vote and the reads by a round of contact are those of Raft (Ongaro,
+// dissertation, 2014, sections 9.6 and 6.4). Safety rules are cited by number (S1 ...); docs/protocol.md has them all.
+//
+// The files beside this one hold one part each: formation, election, promise, adoption, lanes, replication, follow,
+// reads, heartbeat. Not thread-safe: one thread steps a core.
+#pragma once
+
+#include "consensus/core/config.h"
+#include "consensus/core/lap_ends.h"
+#include "consensus/core/message.h"
+#include "consensus/core/lane.h"
+#include "consensus/core/random.h"
+#include "consensus/core/step.h"
+#include "log/ring.h"
+
+#include <lockstep/options.h>
+#include <lockstep/replica.h>
+#include <lockstep/types.h>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace lockstep::core {
+
+struct CoreOptions {
+    ReplicaId id;
+    Incarnation incarnation;
+    std::array<ReplicaId, kMaxReplicas> members{};  // all, this one among them, in the order in which they campaign
+    std::size_t member_count = 0;
+    bool form = false;                              // take part in forming a new cluster
+    std::uint64_t election_timeout_ns = 250'000'000;
+    std::uint64_t heartbeat_ns = 25'000'000;
+    std::uint64_t random_seed = 0;                  // for the genesis and for spreading retries; unpredictable in production
+};
+
+enum class Proposed : std::uint8_t {
+    appended,    // its index is end().index
+    not_leader,
+    not_yet,     // leading, but not yet able to take it: the own no-op is not appended, or the window is full
+    too_large,
+};
+
+class Core {
+ public:
+    // `ring` is this replica's ring, zeroed; `scratch` is memory of the same size for adoption, touched only then.
+    Core(const CoreOptions& options, log::Ring ring, log::Ring scratch);
+
+    // Takes one event. Effects are added to `effects`, in the order in which they are to be carried out.
+    void step(Now now, const Event& event, Effects& effects);
+    // Appends a command to the own ring if this replica leads and there is room (S11). Allocates nothing. Where it adds
+    // effects and says not_yet, carry them out and try again.
+    Proposed propose(Now now, BytesView command, Effects& effects);
+    // Asks for a linearizable read; its ticket comes back in ReadsReady or is answered by ReadsLost. None if this
+    // replica does not lead.
+    std::optional<std::uint64_t> read(Now now);
+    // Posts what has gathered: at most one gathered range per follower (two at the ring's end), and due probes. True
+    // if more could be posted at once.
+    bool flush(Now now, Effects& effects);
+    // The monotonic time at which the next Tick is due.
+    std::uint64_t deadline() const { return deadline_ns_; }
+
+    Role role() const;
+    Ballot promised() const { return promised_; }
+    // Who leads, as far as this replica knows; none if it hears nobody.
+    ReplicaId leader() const;
+    const log::Point& commit() const { return commit_; }
+    const log::Point& applied() const { return applied_; }
+    // Leader: the tail. Else: how far the ring is believed (S8).
+    const log::Point& end() const { return end_; }
+    Position low_mark() const { return low_mark_; }
+    bool forming() const { return !formed_; }
+    std::uint64_t genesis() const { return genesis_; }
+    const Config& config() const { return config_; }
+    bool log_full() const { return log_full_; }
+    // Reads wait for the state machine: the driver applies up to commit(), and says so with event::Applied.
+    const log::Ring& ring() const { return ring_; }
+    std::uint64_t elections_started() const { return elections_started_; }
+    std::uint64_t writes_posted() const { return writes_posted_; }
+    const Lane& lane_to(ReplicaId peer) const { return peer_of(peer)->lane; }
+    // Whether an open lane has been repaired: its follower holds all that was adopted.
+    bool streaming(const Lane& lane) const { return lane.landed.position >= adopted_end_.position; }
+    bool connected(ReplicaId peer) const { return peer_of(peer)->up; }
+
+ private:
+    // What this replica is doing. Forming is apart: a replica that has not formed stays `follower`.
+    enum class State : std::uint8_t {
+        follower,
+        pre_voting,   // asks whether a campaign would be welcome (S3)
+        preparing,    // has promised itself a ballot and collects promises
+        adopting,     // has a majority; makes its own ring equal to the best log (S4)
+        leader,
+    };
+
+    struct Peer {
+        ReplicaId id;
+        std::size_t rank = 0;       // in campaign order
+        bool up = false;
+        Incarnation incarnation;    // of the life last connected; 0 before
+        bool form_acked = false;
+        // Candidate's view.
+        enum class PreVoted : std::uint8_t { unanswered, granted, refused };
+        PreVoted pre_vote = PreVoted::unanswered;
+        std::optional<Promise> promise;      // for campaign_ballot_
+        Incarnation promise_incarnation;     // of the life that gave it
+        // Rises with every lane asked of this peer, never reset (S1).
+        std::uint64_t open_number = 0;
+        std::uint64_t prepare_again_ns = 0;  // when to repeat or renew the prepare; 0: not due
+        Lane lane;
+        // Last board seen.
+        std::uint64_t heartbeats = 0;
+    };
+
+    // The lane into the own ring, and the answer that opened it.
+    struct Incoming {
+        enum class State : std::uint8_t { none, fencing, opening, open };
+        State state = State::none;
+        std::uint64_t serial = 0;       // of the fence and open under way
+        ReplicaId holder;               // the own id while campaigning
+        Incarnation holder_incarnation;
+        std::uint64_t open_number = 0;
+        Promise answer;                 // complete in State::open: a repeated prepare gets it again
+        std::uint64_t report_sequence = 0;
+        Position reported_consumed;
+    };
+
+    // formation.cc
+    void form(Now now, Effects& effects);
+    void on(Now now, const event::FormationKept& kept, Effects& effects);
+    void receive(Now now, const Peer& from, const Form& message, Effects& effects);
+    void receive(Now now, Peer& from, const FormAck& message, Effects& effects);
+    void receive(Now now, const Peer& from, const Formed& message, Effects& effects);
+    void learn_formed(Now now, Effects& effects);
+
+    // election.cc
+    void consider_campaign(Now now, Effects& effects);
+    std::uint64_t campaign_delay_ns() const;
+    void start_pre_vote(Now now, Ballot handed_over, Effects& effects);
+    void end_campaign(Now now, std::uint64_t pause_ns);
+    void start_campaign(Now now, Effects& effects);
+    void send_prepare(Now now, Peer& peer, Effects& effects);
+    void receive(Now now, const Peer& from, const PreVote& message, Effects& effects);
+    void receive(Now now, Peer& from, const PreVoteReply& message, Effects& effects);
+    void receive(Now now, Peer& from, const Promise& message, Effects& effects);
+    void receive(Now now, Peer& from, const Refusal& message, Effects& effects);
+    void receive(Now now, const Peer& from, const Campaign& message, Effects& effects);
+    void count_promises(Now now, Effects& effects);
+
+    // promise.cc
+    void receive(Now now, const Peer& from, const Prepare& message, Effects& effects);
+    void make_promise(Now now, Ballot ballot, ReplicaId candidate, Incarnation incarnation, std::uint64_t open_number,
+                      Effects& effects);
+    void on(Now now, const event::Fenced& fenced, Effects& effects);
+    void on(Now now, const event::IncomingOpened& opened, Effects& effects);
+    log::Point scan_to_true_end();
+    void stop_leading(Now now, Effects& effects);
+
+    // adoption.cc
+    void adopt(Now now, Peer* best, Effects& effects);
+    void read_more(Effects& effects);
+    void on(Now now, const event::RingRead& read, Effects& effects);
+    bool verify_adopted();
+    void install_adopted(Now now, Effects& effects);
+    void give_way(Now now, const Peer& to, Effects& effects);
+
+    // lanes.cc
+    void become_leader(Now now, Effects& effects);
+    void open_lane(Now now, Peer& peer, const Promise& promise, Effects& effects);
+    void drop_lane(Peer& peer, Lane::State state, Effects& effects);
+    void on(Now now, const event::LaneBroken& broken, Effects& effects);
+    void reopen_lanes(Now now, Effects& effects);
+
+    // replication.cc
+    void append_no_op_when_ready(Now now, Effects& effects);
+    Position kept_for_majority() const;
+    bool make_room(Now now, Position new_end, bool may_use_reserve, Effects& effects);
+    log::Stamp stamp(Now now);
+    bool flush_lane(Now now, Peer& peer, Effects& effects);
+    bool post_next(Now now, Peer& peer, Effects& effects);
+    void on(Now now, const event::Landed& landed, Effects& effects);
+    void advance_commit(Now now);
+    void set_commit(const log::Point& to);
+
+    // follow.cc
+    void on(Now now, const event::Look& look, Effects& effects);
+    void take_certificate(Index index, std::uint64_t checksum);
+    void commit_up_to(Index index);
+    void report_consumed(bool heartbeat, Effects& effects);
+    void on(Now now, const event::Reported& reported, Effects& effects);
+    void on(Now now, const event::Applied& applied, Effects& effects);
+    Position consumed() const;
+
+    // reads.cc
+    void start_read_round(Effects& effects);
+    void post_probes(Now now, Effects& effects);
+    void finish_reads(Effects& effects);
+    void lose_reads(Effects& effects);
+
+    // heartbeat.cc
+    void beat(Now now, Effects& effects);
+    void on(Now now, const event::BoardRead& read, Effects& effects);
+    bool hears_leader(Now now) const;
+    bool fit_to_lead(Now now) const;
+    std::uint64_t idle_ns(Now now) const;
+    void check_leadership(Now now, Effects& effects);
+    void publish(Now now, Effects& effects);
+
+    // core.cc
+    void on(Now now, const event::Tick& tick, Effects& effects);
+    void on(Now now, const event::PeerUp& up, Effects& effects);
+    void on(Now now, const event::PeerDown& down, Effects& effects);
+    void on(Now now, const event::Received& received, Effects& effects);
+    Peer* peer_of(ReplicaId id);
+    const Peer* peer_of(ReplicaId id) const;
+    std::span<Peer> peers() { return {peers_.data(), peer_count_}; }
+    std::span<const Peer> peers() const { return {peers_.data(), peer_count_}; }
+    Voter self() const { return {options_.id, options_.incarnation}; }
+    std::uint64_t spread(std::uint64_t ns);
+    void set_deadline(Now now);
+
+    const CoreOptions options_;
+    log::Ring ring_;     // keyed with the genesis once that is known
+    log::Ring scratch_;
+    const log::Geometry geometry_;
+    Random random_;
+
+    std::array<Peer, kMaxReplicas> peers_{};
+    std::size_t peer_count_ = 0;
+    std::size_t own_rank_ = 0;
+
+    // Forming. `genesis_` is 0 until this replica holds it; then it and `config_` never change.
+    std::uint64_t genesis_ = 0;
+    Config config_;
+    bool formation_kept_ = false;
+    bool formed_ = false;
+    std::uint64_t form_again_ns_ = 0;
+
+    // The log. applied_ <= commit_ <= end_ in position; the first two never fall.
+    log::Point commit_;
+    log::Point applied_;
+    log::Point end_;
+    LapEnds lap_ends_;
+    Position low_mark_;
+    Index notice_index_;                 // the newest certificate not yet acted upon (S9); 0: none
+    std::uint64_t notice_checksum_ = 0;
+    Position looked_limit_;              // the limit of the last look, unless there is a reason to look again
+    bool look_again_ = false;            // the last look stopped before it had seen everything
+
+    // The promise (S1).
+    Ballot promised_;
+    Incarnation promised_to_;
+    Incoming incoming_;
+
+    // Election.
+    State state_ = State::follower;
+    Ballot highest_seen_;
+    Ballot campaign_ballot_;             // asked for while pre_voting, promised from preparing on, led in as leader
+    Ballot handed_over_;
+    std::uint64_t campaign_at_ns_ = 0;   // follower without a leader: when to start; 0: not suspecting
+    std::uint64_t campaign_ends_ns_ = 0;
+    std::uint64_t retry_pause_ns_ = 0;   // between pre-votes; doubles
+    std::uint64_t campaign_above_ns_ = 0;  // no campaign above a refusal before this
+    std::optional<log::Point> own_last_; // the own promise's answer
+    std::uint64_t elections_started_ = 0;
+
+    // Adoption.
+    struct Adoption {
+        ReplicaId source;
+        log::Point target;               // exactly what the source promised
+        log::Point source_commit;
+        Position next_read;
+        std::size_t reads_open = 0;
+        bool failed = false;
+        bool verified = false;
+        log::Point installed;            // the own ring equals the source's up to here
+        bool differs = false;            // ... and is to be overwritten from here
+    } adoption_;
+    std::uint64_t last_read_ = 0;
+
+    // Leading.
+    log::Point adopted_end_;
+    log::Point no_op_;                   // the point behind the own no-op; index 0 before it is appended
+    Position room_until_;                // commands may be appended up to here without another look (S11)
+    bool log_full_ = false;
+    std::uint64_t base_timestamp_ns_ = 0;
+    std::uint64_t base_monotonic_ns_ = 0;
+    std::uint64_t commit_rose_ns_ = 0;
+    std::uint64_t last_lane_ = 0;
+    std::uint64_t writes_posted_ = 0;
+
+    // Reads (S15). Tickets rise for ever; those up to read_round_through_ wait for the round under way.
+    std::uint64_t last_ticket_ = 0;
+    std::uint64_t answered_through_ = 0;
+    std::uint64_t read_round_through_ = 0;
+    std::uint64_t read_round_probe_ = 0;  // 0: no round under way
+    bool read_round_confirmed_ = false;
+    Index read_round_commit_;
+    std::uint64_t last_probe_ = 0;
+    bool probe_due_ = false;
+
+    // Hearing (a hint only).
+    ReplicaId leader_;
+    Ballot leader_ballot_;
+    std::uint64_t heard_ns_ = 0;         // 0: not heard
+    std::uint64_t heartbeats_ = 0;
+    std::uint64_t beat_at_ns_ = 0;
+
+    std::uint64_t deadline_ns_ = 0;
+};
+
+}  // namespace lockstep::core

@@ -1,0 +1,218 @@
+// Elections: suspicion, pre-vote, campaign (S3), and who is counted (S5, S7, S12).
+#include "consensus/core/core.h"
+
+#include "log/check.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace lockstep::core {
+
+namespace {
+
+constexpr std::uint64_t kFirstRetryNs = 500'000;
+
+}  // namespace
+
+// Replicas that would campaign before this one get a head start, if they are there to use it.
+std::uint64_t Core::campaign_delay_ns() const {
+    const auto ahead = std::ranges::count_if(
+        peers(), [&](const Peer& peer) { return peer.up && peer.rank < own_rank_ && peer.id != leader_; });
+    return static_cast<std::uint64_t>(ahead) * (options_.election_timeout_ns / 16);
+}
+
+void Core::consider_campaign(Now now, Effects& effects) {
+    if (!formed_ || incoming_.state == Incoming::State::fencing || incoming_.state == Incoming::State::opening) return;
+    if (state_ != State::follower) {
+        if (now.monotonic_ns >= campaign_ends_ns_) end_campaign(now, retry_pause_ns_);
+        return;
+    }
+    if (hears_leader(now)) {
+        campaign_at_ns_ = 0;
+        retry_pause_ns_ = 0;
+        return;
+    }
+    if (campaign_at_ns_ == 0) campaign_at_ns_ = now.monotonic_ns + campaign_delay_ns();
+    if (now.monotonic_ns >= campaign_at_ns_) start_pre_vote(now, {}, effects);
+}
+
+void Core::start_pre_vote(Now now, Ballot handed_over, Effects& effects) {
+    if (!config_.names(self())) return;  // S5: it could not lead
+    LOCKSTEP_CHECK(state_ == State::follower);
+    state_ = State::pre_voting;
+    handed_over_ = handed_over;
+    highest_seen_ = std::max(highest_seen_, promised_);
+    campaign_ballot_ = Ballot::of(highest_seen_.round() + 1, options_.id);
+    // A refusal for want of a missed heartbeat is soon overcome: ask again quickly at first, then ever more slowly.
+    retry_pause_ns_ = std::clamp(retry_pause_ns_ * 2, kFirstRetryNs, options_.election_timeout_ns);
+    campaign_ends_ns_ = now.monotonic_ns + std::max(retry_pause_ns_, options_.election_timeout_ns / 8);
+    for (Peer& peer : peers()) {
+        peer.pre_vote = Peer::PreVoted::unanswered;
+        effects.push(effect::Send{peer.id, PreVote{genesis_, campaign_ballot_, commit_.position, handed_over_}});
+    }
+    if (has_majority(config_, [&](Voter voter) { return voter == self(); })) start_campaign(now, effects);
+}
+
+void Core::receive(Now now, const Peer& from, const PreVote& message, Effects& effects) {
+    if (!formed_ || message.genesis != genesis_ || message.ballot.leader() != from.id) return;
+    PreVoteReply reply{message.ballot, false, false, promised_};
+    const bool welcome = message.handed_over && message.handed_over == promised_;
+    const bool content = state_ == State::leader ? fit_to_lead(now) : hears_leader(now);
+    if (message.ballot > promised_ && (welcome || !content)) {
+        reply.better = low_mark_ > message.commit;
+        reply.granted = !reply.better;
+    }
+    effects.push(effect::Send{from.id, reply});
+}
+
+void Core::receive(Now now, Peer& from, const PreVoteReply& message, Effects& effects) {
+    highest_seen_ = std::max(highest_seen_, message.promised);
+    if (state_ != State::pre_voting || message.ballot != campaign_ballot_) return;
+    if (message.better) {
+        give_way(now, from, effects);
+        return;
+    }
+    from.pre_vote = message.granted ? Peer::PreVoted::granted : Peer::PreVoted::refused;
+    const auto granted = [&](Voter voter) {
+        if (voter == self()) return true;
+        const Peer* peer = peer_of(voter.id);
+        return peer != nullptr && peer->pre_vote == Peer::PreVoted::granted && peer->incarnation == voter.incarnation;
+    };
+    if (has_majority(config_, granted)) {
+        start_campaign(now, effects);
+        return;
+    }
+    const auto may_grant = [&](Voter voter) {
+        if (voter == self()) return true;
+        const Peer* peer = peer_of(voter.id);
+        return peer != nullptr && peer->up && peer->pre_vote != Peer::PreVoted::refused;
+    };
+    // Nothing more is to be had from this round: the pause before the next starts now.
+    if (!has_majority(config_, may_grant)) end_campaign(now, retry_pause_ns_);
+}
+
+void Core::start_campaign(Now now, Effects& effects) {
+    highest_seen_ = std::max(highest_seen_, promised_);
+    // S1: above every promise of this replica and above all that it has heard of.
+    const Ballot ballot = Ballot::of(highest_seen_.round() + 1, options_.id);
+    ++elections_started_;
+    for (Peer& peer : peers()) {
+        peer.promise.reset();
+        drop_lane(peer, Lane::State::none, effects);
+    }
+    own_last_.reset();
+    make_promise(now, ballot, options_.id, options_.incarnation, 0, effects);
+    state_ = State::preparing;
+    campaign_ballot_ = ballot;
+    campaign_ends_ns_ = now.monotonic_ns + options_.election_timeout_ns;
+    retry_pause_ns_ = std::max(retry_pause_ns_, kFirstRetryNs);
+    for (Peer& peer : peers()) send_prepare(now, peer, effects);
+}
+
+// The campaign is over without success; the next one starts after a pause.
+void Core::end_campaign(Now now, std::uint64_t pause_ns) {
+    LOCKSTEP_CHECK(state_ != State::leader);
+    state_ = State::follower;
+    handed_over_ = {};
+    own_last_.reset();
+    campaign_at_ns_ = now.monotonic_ns + std::max(spread(pause_ns), campaign_delay_ns());
+}
+
+void Core::send_prepare(Now now, Peer& peer, Effects& effects) {
+    peer.prepare_again_ns = now.monotonic_ns + options_.election_timeout_ns / 8;
+    if (!peer.up || !config_.names({peer.id, peer.incarnation})) return;  // S12: another life is no voter
+    // One open per ballot until it is answered: a repeat carries the same number, and nothing is fenced twice (S1).
+    if (peer.lane.state != Lane::State::opening || peer.lane.incarnation != peer.incarnation) {
+        if (peer.lane.incarnation != peer.incarnation) peer.lane.consumed = {};
+        peer.lane.state = Lane::State::opening;
+        peer.lane.incarnation = peer.incarnation;
+        peer.lane.open_number = ++peer.open_number;
+    }
+    effects.push(effect::Send{peer.id, Prepare{genesis_, campaign_ballot_, peer.lane.open_number}});
+}
+
+void Core::receive(Now now, Peer& from, const Promise& message, Effects& effects) {
+    if (message.ballot != campaign_ballot_ || message.candidate != options_.incarnation) return;
+    // Only the answer to the newest open (S1).
+    if (from.lane.state != Lane::State::opening || message.open_number != from.lane.open_number) return;
+    if (from.lane.incarnation != from.incarnation) return;
+    switch (state_) {
+        case State::preparing:
+        case State::adopting:
+            from.promise = message;
+            from.promise_incarnation = from.incarnation;
+            if (state_ == State::preparing) count_promises(now, effects);
+            break;
+        case State::leader:
+            open_lane(now, from, message, effects);
+            break;
+        case State::follower:
+        case State::pre_voting:
+            break;
+    }
+}
+
+// S5, S7, S12: only pairs of id and incarnation that the config names are counted, this replica's own among them.
+void Core::count_promises(Now now, Effects& effects) {
+    if (!own_last_) return;  // its own fence and scan are not done (S2)
+    const auto promised = [&](Voter voter) {
+        if (voter == self()) return true;
+        const Peer* peer = peer_of(voter.id);
+        return peer != nullptr && peer->promise && peer->promise_incarnation == voter.incarnation;
+    };
+    if (!has_majority(config_, promised)) return;
+
+    // S4: the highest (last ballot, last index); on a tie its own.
+    Peer* best = nullptr;
+    log::Point last = *own_last_;
+    for (Peer& peer : peers()) {
+        if (!promised({peer.id, peer.promise_incarnation}) || !config_.names({peer.id, peer.promise_incarnation}))
+            continue;
+        const log::Point& theirs = peer.promise->last;
+        if (std::tie(theirs.ballot, theirs.index) > std::tie(last.ballot, last.index)) {
+            best = &peer;
+            last = theirs;
+        }
+    }
+    adopt(now, best, effects);
+}
+
+void Core::receive(Now now, Peer& from, const Refusal& message, Effects& effects) {
+    highest_seen_ = std::max(highest_seen_, message.promised);
+    if (message.ballot != campaign_ballot_ || message.promised < promised_) return;
+    if (from.lane.state != Lane::State::opening || message.open_number != from.lane.open_number) return;
+    if (state_ == State::preparing || state_ == State::adopting) {
+        if (message.promised > campaign_ballot_) end_campaign(now, retry_pause_ns_);
+        return;
+    }
+    if (state_ != State::leader) return;
+    from.lane.state = Lane::State::none;
+    from.prepare_again_ns = now.monotonic_ns + spread(options_.election_timeout_ns);
+    if (!config_.names({from.id, from.incarnation})) return;  // not one to be won (S12)
+    if (message.hears_leader) {
+        stop_leading(now, effects);
+    } else if (now.monotonic_ns >= campaign_above_ns_) {
+        // S1: nobody leads in that ballot, but this voter can only be won by one above it. Rarely, for it ends every
+        // proposal under way.
+        campaign_above_ns_ = now.monotonic_ns + 4 * options_.election_timeout_ns;
+        start_campaign(now, effects);
+    }
+}
+
+// S3: the one that asks cannot adopt, or hands over; whoever promised it may be asked without waiting.
+void Core::receive(Now now, const Peer& from, const Campaign& message, Effects& effects) {
+    if (!formed_ || message.ballot.leader() != from.id) return;
+    if (state_ != State::follower || incoming_.state == Incoming::State::fencing ||
+        incoming_.state == Incoming::State::opening)
+        return;
+    if (message.ballot == promised_ || !hears_leader(now)) start_pre_vote(now, message.ballot, effects);
+}
+
+void Core::give_way(Now now, const Peer& to, Effects& effects) {
+    // In pre-voting no ballot of its own is promised yet: the request then rests on nobody hearing a leader.
+    const Ballot ballot = state_ == State::pre_voting ? Ballot::of(promised_.round(), options_.id) : campaign_ballot_;
+    effects.push(effect::Send{to.id, Campaign{ballot}});
+    end_campaign(now, options_.election_timeout_ns);
+}
+
+}  // namespace lockstep::core

@@ -1,0 +1,127 @@
+// A follower's ring: what is believed of it, what of it is committed, what space is reported free (S8, S9, S10).
+#include "consensus/core/core.h"
+
+#include "log/check.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace lockstep::core {
+
+namespace {
+
+// A look ends here and goes on in the next turn, so that a long catch-up does not stop the heartbeats.
+constexpr int kEntriesPerLook = 16'384;
+constexpr Position kNoLimit{std::numeric_limits<std::uint64_t>::max()};
+
+}  // namespace
+
+void Core::on(Now, const event::Look& look, Effects&) {
+    if (state_ == State::leader || incoming_.state != Incoming::State::open || incoming_.holder == options_.id) return;
+    look_again_ = false;
+    // Where the fabric can tell how far bytes have come, nothing new is known before more have.
+    if (look.limit == looked_limit_ && look.limit != kNoLimit) return;
+    looked_limit_ = look.limit;
+
+    log::Point at = end_;
+    Index certified;
+    for (int entries = 0;; ++entries) {
+        if (entries >= kEntriesPerLook && at == end_) {
+            look_again_ = true;
+            looked_limit_ = {};
+            break;
+        }
+        const auto entry = log::next_entry(ring_, at, look.limit);
+        if (!entry) break;
+        if (entry->header.kind == log::EntryKind::pad) lap_ends_.note_pad(entry->start);
+        at = entry->end;
+        certified = std::max(certified, Index{entry->header.commit});
+        // S8: believed up to the last entry of the promised ballot. What stands behind it may be of an older ballot,
+        // and about to be overwritten.
+        if (at.ballot == promised_) end_ = at;
+        if (at.index == notice_index_ && at.checksum == notice_checksum_) certified = at.index;
+    }
+    // S9: a commit is true of the chain that names it, whatever the ballot of the entries, and lifts the belief.
+    if (certified > commit_.index) {
+        const log::Point believed = end_;
+        end_ = at;
+        commit_up_to(certified);
+        end_ = std::max(believed, commit_, [](const log::Point& a, const log::Point& b) { return a.index < b.index; });
+    }
+    take_certificate(notice_index_, notice_checksum_);
+}
+
+// S9: acted upon only where the own verified chain has that checksum at that index.
+void Core::take_certificate(Index index, std::uint64_t checksum) {
+    if (index <= commit_.index) return;
+    if (index > end_.index) {
+        // Perhaps it is already there, but not believed: the next look tells.
+        if (index != notice_index_) looked_limit_ = {};
+        notice_index_ = index;
+        notice_checksum_ = checksum;
+        return;
+    }
+    log::Point at = commit_;
+    while (at.index < index) at = log::step_over_verified(ring_, at);
+    if (at.checksum == checksum) set_commit(at);
+}
+
+// `index` is committed in the chain that runs up to end_.
+void Core::commit_up_to(Index index) {
+    log::Point at = commit_;
+    while (at.index < index && at.index < end_.index) at = log::step_over_verified(ring_, at);
+    if (at.index > commit_.index) set_commit(at);
+}
+
+// What of the own ring may be overwritten: applied bytes, less a tail kept for others to read and repair from.
+Position Core::consumed() const {
+    return {std::max(applied_.position.value, geometry_.kept_tail_bytes) - geometry_.kept_tail_bytes};
+}
+
+// With every heartbeat, since a report can be lost; between them when enough has come together.
+void Core::report_consumed(bool heartbeat, Effects& effects) {
+    if (state_ == State::leader || incoming_.state != Incoming::State::open) return;
+    const Position now_consumed = consumed();
+    const bool much = now_consumed > incoming_.reported_consumed &&
+                      now_consumed - incoming_.reported_consumed >= ring_.bytes() / 16;
+    if (!heartbeat && !much) return;
+    incoming_.reported_consumed = std::max(incoming_.reported_consumed, now_consumed);
+    // From here on the lane's holder may write over it (S6).
+    low_mark_ = std::max(low_mark_, incoming_.reported_consumed);
+    effects.push(effect::WriteReport{incoming_.holder, transport::Report{.ballot = promised_,
+                                                                         .incarnation = options_.incarnation,
+                                                                         .open_number = incoming_.open_number,
+                                                                         .sequence = ++incoming_.report_sequence,
+                                                                         .consumed = incoming_.reported_consumed,
+                                                                         .durable = {},
+                                                                         .committed = commit_.index,
+                                                                         .commit_checksum = commit_.checksum}});
+}
+
+// S10: only a report about the lane that is open now, newer than what is known.
+void Core::on(Now, const event::Reported& reported, Effects&) {
+    Peer* peer = peer_of(reported.peer);
+    if (peer == nullptr || state_ != State::leader || peer->lane.state != Lane::State::open) return;
+    Lane& lane = peer->lane;
+    const transport::Report& report = reported.report;
+    if (report.ballot != campaign_ballot_ || report.incarnation != lane.incarnation ||
+        report.open_number != lane.open_number || report.sequence <= lane.report_sequence)
+        return;
+    lane.report_sequence = report.sequence;
+    lane.consumed = std::max(lane.consumed, report.consumed);
+}
+
+void Core::on(Now now, const event::Applied& applied, Effects& effects) {
+    LOCKSTEP_CHECK_OP(applied.to.index.value, >=, applied_.index.value);
+    LOCKSTEP_CHECK_OP(applied.to.index.value, <=, commit_.index.value);
+    applied_ = applied.to;
+    report_consumed(false, effects);
+    if (state_ == State::leader) {
+        append_no_op_when_ready(now, effects);
+        finish_reads(effects);
+    } else if (state_ == State::adopting && adoption_.verified) {
+        install_adopted(now, effects);
+    }
+}
+
+}  // namespace lockstep::core

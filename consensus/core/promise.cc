@@ -1,0 +1,129 @@
+// Promises: who may write the own ring, and what it holds (S1, S2, S8).
+#include "consensus/core/core.h"
+
+#include "log/check.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace lockstep::core {
+
+void Core::receive(Now now, const Peer& from, const Prepare& message, Effects& effects) {
+    // Without the genesis there is no log to promise from (S7), with another it is another log; a ballot is its own
+    // leader's only.
+    if (!formation_kept_ || message.genesis != genesis_ || message.ballot.leader() != from.id) return;
+    learn_formed(now, effects);  // nobody campaigns before all hold the genesis
+    highest_seen_ = std::max(highest_seen_, message.ballot);
+
+    const bool same = message.ballot == promised_ && promised_to_ == from.incarnation;
+    if (message.ballot < promised_ || (message.ballot == promised_ && !same)) {
+        // S1: one candidate only, id and incarnation, and never a lower ballot.
+        effects.push(effect::Send{from.id, Refusal{message.ballot, message.open_number, promised_,
+                                                   state_ == State::leader ? fit_to_lead(now) : hears_leader(now)}});
+        return;
+    }
+    if (same && message.open_number <= incoming_.open_number) {
+        // A repeat of the newest gets the stored answer, and nothing is fenced; an older one nothing at all.
+        if (message.open_number == incoming_.open_number && incoming_.state == Incoming::State::open)
+            effects.push(effect::Send{from.id, incoming_.answer});
+        return;
+    }
+    make_promise(now, message.ballot, from.id, from.incarnation, message.open_number, effects);
+    // Time for the one that asked to win and show itself as leader.
+    leader_ = from.id;
+    leader_ballot_ = message.ballot;
+    heard_ns_ = now.monotonic_ns;
+}
+
+// S2, the first half: promise, stop leading, end the own outgoing lanes (S11), fence. What follows waits for Fenced.
+void Core::make_promise(Now now, Ballot ballot, ReplicaId candidate, Incarnation incarnation,
+                        std::uint64_t open_number, Effects& effects) {
+    LOCKSTEP_CHECK_OP(ballot.value, >=, promised_.value);
+    promised_ = ballot;
+    promised_to_ = incarnation;
+    stop_leading(now, effects);
+    state_ = State::follower;
+    own_last_.reset();
+    incoming_.state = Incoming::State::fencing;
+    incoming_.holder = candidate;
+    incoming_.holder_incarnation = incarnation;
+    incoming_.open_number = open_number;
+    effects.push(effect::Fence{++incoming_.serial});
+}
+
+// S2, the second half: only now does the ring stand still. Scan it, open the new lane, answer.
+void Core::on(Now now, const event::Fenced& fenced, Effects& effects) {
+    if (fenced.serial != incoming_.serial || incoming_.state != Incoming::State::fencing) return;
+    // The last holder may have written anything below the space that was reported free (S6).
+    low_mark_ = std::max(low_mark_, incoming_.reported_consumed);
+    const log::Point last = scan_to_true_end();
+    // S8: nothing above the commit is believed until the new ballot's leader has written behind it.
+    end_ = commit_;
+    looked_limit_ = {};
+    notice_index_ = {};
+
+    if (incoming_.holder == options_.id) {
+        incoming_.state = Incoming::State::none;
+        own_last_ = last;
+        if (state_ == State::preparing) count_promises(now, effects);
+        return;
+    }
+    incoming_.answer = Promise{.ballot = promised_,
+                               .candidate = incoming_.holder_incarnation,
+                               .open_number = incoming_.open_number,
+                               .last = last,
+                               .commit = commit_,
+                               .config = {},
+                               .low_mark = low_mark_,
+                               .consumed = consumed(),
+                               .lane = {}};
+    // What is promised as free now is free for the new holder from its first write on.
+    incoming_.reported_consumed = std::max(incoming_.reported_consumed, incoming_.answer.consumed);
+    incoming_.answer.low_mark = low_mark_ = std::max(low_mark_, incoming_.reported_consumed);
+    incoming_.state = Incoming::State::opening;
+    effects.push(effect::OpenIncoming{incoming_.serial, incoming_.holder, incoming_.holder_incarnation,
+                                      commit_.position});
+}
+
+void Core::on(Now, const event::IncomingOpened& opened, Effects& effects) {
+    if (opened.serial != incoming_.serial || incoming_.state != Incoming::State::opening) return;
+    incoming_.answer.lane = opened.address;
+    incoming_.state = Incoming::State::open;
+    effects.push(effect::Send{incoming_.holder, incoming_.answer});
+}
+
+// From the commit to the last entry that chains, whatever its ballot: what this replica has accepted. Commit indices
+// in the entries' headers are true of the chain that they stand in (S9).
+log::Point Core::scan_to_true_end() {
+    lap_ends_.forget_from(commit_.position);
+    log::Point last = commit_;
+    Index certified;
+    constexpr Position kNoLimit{std::numeric_limits<std::uint64_t>::max()};
+    while (const auto entry = log::next_entry(ring_, last, kNoLimit)) {
+        if (entry->header.kind == log::EntryKind::pad) lap_ends_.note_pad(entry->start);
+        certified = std::max(certified, Index{entry->header.commit});
+        last = entry->end;
+    }
+    end_ = last;
+    commit_up_to(certified);
+    return last;
+}
+
+// Ends what a leader has under way. The ring stays as it is: its tail may yet be adopted by the next leader.
+void Core::stop_leading(Now now, Effects& effects) {
+    if (state_ != State::leader) return;
+    state_ = State::follower;
+    for (Peer& peer : peers()) drop_lane(peer, Lane::State::none, effects);
+    lose_reads(effects);
+    effects.push(effect::ProposalsLost{});
+    low_mark_ = std::max(low_mark_, Position{std::max(end_.position.value, ring_.bytes()) - ring_.bytes()});
+    end_ = commit_;
+    no_op_ = {};
+    log_full_ = false;
+    leader_ = {};
+    heard_ns_ = 0;
+    campaign_at_ns_ = 0;
+    publish(now, effects);
+}
+
+}  // namespace lockstep::core

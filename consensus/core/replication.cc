@@ -1,0 +1,183 @@
+// The leader's log: appending, one gathered write per follower, the commit rule (S6, S11).
+#include "consensus/core/core.h"
+
+#include "log/check.h"
+
+#include <algorithm>
+
+namespace lockstep::core {
+
+namespace {
+
+// More than one write of a turn is only needed at the ring's end and while repairing.
+constexpr int kWritesPerTurn = 4;
+// Gathering instead of posting: with this many under way, what comes meanwhile goes as one write (no timer).
+constexpr std::size_t kWritesUnderWay = 8;
+static_assert(kWritesUnderWay < Flights::kMax, "room is left for probes");
+
+}  // namespace
+
+Proposed Core::propose(Now now, BytesView command, Effects& effects) {
+    if (state_ != State::leader) return Proposed::not_leader;
+    if (no_op_.index == Index{}) return Proposed::not_yet;
+    if (log::entry_bytes(command.size()) > geometry_.max_entry_bytes) return Proposed::too_large;
+    const Position new_end = end_.position + log::bytes_to_append(ring_, end_.position, command.size());
+    if (new_end > room_until_ && !make_room(now, new_end, false, effects)) return Proposed::not_yet;
+    if (end_.index == commit_.index) commit_rose_ns_ = now.monotonic_ns;  // it starts to wait now
+    const Position before = end_.position;
+    const Position start = log::append(ring_, end_, log::EntryKind::command, stamp(now), command);
+    if (start != before) lap_ends_.note_pad(before);
+    return Proposed::appended;
+}
+
+// S6: once a majority holds the adopted log, one entry of the own ballot, with which all before it commits.
+void Core::append_no_op_when_ready(Now now, Effects& effects) {
+    if (state_ != State::leader || no_op_.index != Index{}) return;
+    const auto holds_adopted = [&](Voter voter) {
+        if (voter == self()) return true;
+        const Peer* peer = peer_of(voter.id);
+        return peer != nullptr && peer->lane.state == Lane::State::open && peer->lane.incarnation == voter.incarnation &&
+               peer->lane.landed.position >= adopted_end_.position;
+    };
+    if (!has_majority(config_, holds_adopted)) return;
+    const Position new_end = end_.position + log::bytes_to_append(ring_, end_.position, 0);
+    log_full_ = !make_room(now, new_end, true, effects);
+    if (log_full_) return;
+    log::append(ring_, end_, log::EntryKind::no_op, stamp(now), {});
+    no_op_ = end_;
+    commit_rose_ns_ = now.monotonic_ns;
+    advance_commit(now);  // a cluster of one
+}
+
+log::Stamp Core::stamp(Now now) {
+    // The greater of the last entry's time and this clock, moved on by the clock that cannot jump.
+    const std::uint64_t timestamp = base_timestamp_ns_ + (now.monotonic_ns - base_monotonic_ns_);
+    return log::Stamp{campaign_ballot_, commit_.index, std::max(timestamp, end_.timestamp_ns)};
+}
+
+// What a majority has reported as consumed. A lane is repaired from its follower's commit, which lags what has landed
+// there: were the leader to overwrite that, the follower would be lost as soon as its lane breaks, and with it perhaps
+// the last majority. A minority is not waited for.
+Position Core::kept_for_majority() const {
+    const auto consumed_by = [&](Voter voter) {
+        if (voter == self()) return consumed();
+        const Peer* peer = peer_of(voter.id);
+        return peer != nullptr && peer->lane.incarnation == voter.incarnation ? peer->lane.consumed : Position{};
+    };
+    return majority_reached<Position>(config_, consumed_by);
+}
+
+// S11: bytes are overwritten only when they are applied here and no unfinished write reads them; a lane that would
+// hold the ring up is ended, and its follower counts as detached. True if the log may grow to `new_end`; not in the step
+// that ends a lane, whose bytes are the fabric's until that is carried out (F9).
+bool Core::make_room(Now now, Position new_end, bool may_use_reserve, Effects& effects) {
+    const std::uint64_t spare = may_use_reserve ? 0 : geometry_.reserve_bytes;
+    Position room_until = std::min(consumed(), kept_for_majority()) + (ring_.bytes() - spare);
+    if (new_end > room_until) return false;
+    bool ended = false;
+    for (Peer& peer : peers()) {
+        if (peer.lane.state != Lane::State::open) continue;
+        const Lane& lane = peer.lane;
+        const Position held = lane.flights.empty() ? lane.posted : std::min(lane.posted, lane.flights.front().start);
+        if (new_end > held + ring_.bytes()) {
+            drop_lane(peer, Lane::State::none, effects);
+            peer.prepare_again_ns = now.monotonic_ns + options_.election_timeout_ns;
+            ended = true;
+            continue;
+        }
+        room_until = std::min(room_until, held + ring_.bytes());
+    }
+    if (ended) return false;
+    // Overwriting a lap ago: what is left of it is no longer whole.
+    low_mark_ = std::max(low_mark_, Position{std::max(room_until.value, ring_.bytes()) - ring_.bytes()});
+    if (!may_use_reserve) room_until_ = room_until;
+    return true;
+}
+
+bool Core::flush(Now now, Effects& effects) {
+    if (state_ != State::leader) return false;
+    if (peer_count_ == 0) advance_commit(now);  // alone, nothing lands elsewhere that would
+    start_read_round(effects);
+    bool more = false;
+    for (Peer& peer : peers())
+        if (peer.lane.state == Lane::State::open) more |= flush_lane(now, peer, effects);
+    post_probes(now, effects);
+    set_deadline(now);
+    return more;
+}
+
+bool Core::flush_lane(Now now, Peer& peer, Effects& effects) {
+    for (int i = 0; i < kWritesPerTurn; ++i)
+        if (!post_next(now, peer, effects)) return false;
+    return true;
+}
+
+// Posts the next range that lies in one piece; false if there is none, or no room for it.
+bool Core::post_next(Now now, Peer& peer, Effects& effects) {
+    Lane& lane = peer.lane;
+    if (lane.flights.size() >= kWritesUnderWay) return false;
+    const Position from = lap_ends_.skip_pad_body(lane.posted);
+    if (from >= end_.position) return false;
+    // S11: only below the space that the follower has reported free; commands leave the reserve to no-ops.
+    const bool needs_reserve = no_op_.index == Index{} || from < no_op_.position;
+    const std::uint64_t spare = needs_reserve ? 0 : geometry_.reserve_bytes;
+    const Position space_end = lane.consumed + (ring_.bytes() - spare);
+    const Position to = std::min({end_.position, lap_ends_.data_end(from), space_end,
+                                  from + transport::kMaxTransferBytes});
+    if (to <= from) return false;
+    const bool whole = to == end_.position;
+    lane.flights.push(Flight{.start = from, .write = true, .whole = whole, .end = whole ? end_ : log::Point{},
+                             .probe = 0, .posted_ns = now.monotonic_ns});
+    lane.posted = to;
+    ++writes_posted_;
+    effects.push(effect::PostWrite{lane.id, from, to - from});
+    return true;
+}
+
+void Core::on(Now now, const event::Landed& landed, Effects& effects) {
+    const auto found = std::ranges::find_if(peers(), [&](const Peer& peer) {
+        return peer.lane.state == Lane::State::open && peer.lane.id == landed.lane;
+    });
+    if (found == peers().end()) return;  // F5: a completion of an old lane
+    Lane& lane = found->lane;
+    LOCKSTEP_CHECK_OP(landed.count, <=, lane.flights.posted());
+    while (lane.flights.finished() < landed.count) {
+        const Flight& flight = lane.flights.front();
+        if (flight.whole) lane.landed = flight.end;
+        if (flight.probe != 0) lane.probe_landed = flight.probe;
+        lane.contact_ns = flight.posted_ns;
+        lane.flights.pop();
+    }
+    advance_commit(now);
+    append_no_op_when_ready(now, effects);
+    finish_reads(effects);
+}
+
+// S6: the highest index that a majority holds at or past, if it is at or after the own no-op. The own copy counts as
+// soon as it is written (memory mode); a follower's by what has landed on its newest lane, in this ballot.
+void Core::advance_commit(Now now) {
+    if (state_ != State::leader || no_op_.index == Index{}) return;
+    struct Reached {
+        log::Point point;
+        bool operator<(const Reached& other) const { return point.position < other.point.position; }
+    };
+    const auto held_by = [&](Voter voter) -> Reached {
+        if (voter == self()) return {end_};
+        const Peer* peer = peer_of(voter.id);
+        if (peer == nullptr || peer->lane.state != Lane::State::open || peer->lane.incarnation != voter.incarnation)
+            return {};
+        return {peer->lane.landed};
+    };
+    const log::Point reached = majority_reached<Reached>(config_, held_by).point;
+    if (reached.position < no_op_.position || reached.position <= commit_.position) return;
+    set_commit(reached);
+    commit_rose_ns_ = now.monotonic_ns;
+}
+
+void Core::set_commit(const log::Point& to) {
+    LOCKSTEP_CHECK_OP(to.position.value, >=, commit_.position.value);
+    LOCKSTEP_CHECK_OP(to.position.value, <=, end_.position.value);
+    commit_ = to;
+}
+
+}  // namespace lockstep::core

@@ -1,0 +1,185 @@
+// What goes into the core and what comes out of it, as data.
+#pragma once
+
+#include "consensus/core/message.h"
+#include "log/check.h"
+#include "log/entry.h"
+#include "transport/types.h"
+
+#include <lockstep/types.h>
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <variant>
+
+namespace lockstep::core {
+
+using transport::LaneAddress;
+using transport::LaneId;
+using transport::ReadId;
+
+// The two clocks, as they stand when an event is handed in.
+struct Now {
+    std::uint64_t monotonic_ns = 0;  // never goes back; its zero means nothing
+    std::uint64_t wall_ns = 0;       // since the Unix epoch; may jump
+};
+
+// -- In ------------------------------------------------------------------------------------------------------------
+
+namespace event {
+
+struct Tick {};  // time has passed; also starts a fresh core
+
+struct PeerUp {
+    ReplicaId peer;
+    Incarnation incarnation;
+};
+struct PeerDown {
+    ReplicaId peer;
+    bool suspect_dead = false;  // its process likely ended: a suspicion at once
+};
+struct Received {
+    ReplicaId from;
+    Incarnation incarnation;
+    Message message;
+};
+struct Landed {
+    LaneId lane;
+    std::uint64_t count = 0;  // writes and probes of the lane, from its start
+};
+struct LaneBroken {
+    LaneId lane;
+};
+struct BoardRead {
+    ReplicaId peer;
+    transport::Board board;  // intact
+};
+struct RingRead {
+    ReadId read;
+    bool ok = false;
+};
+struct Reported {
+    ReplicaId peer;
+    transport::Report report;
+};
+// The own ring may hold more than before; bytes at and past `limit` may be changing.
+struct Look {
+    Position limit;
+};
+// Outcomes of effects.
+struct Fenced {
+    std::uint64_t serial = 0;
+};
+struct IncomingOpened {
+    std::uint64_t serial = 0;
+    LaneAddress address;
+};
+struct FormationKept {
+    std::uint64_t genesis = 0;
+};
+struct Applied {
+    log::Point to;
+};
+
+}  // namespace event
+
+using Event = std::variant<event::Tick, event::PeerUp, event::PeerDown, event::Received, event::Landed,
+                           event::LaneBroken, event::BoardRead, event::RingRead, event::Reported, event::Look,
+                           event::Fenced, event::IncomingOpened, event::FormationKept, event::Applied>;
+
+// -- Out: to be carried out in order ---------------------------------------------------------------------------------
+
+namespace effect {
+
+struct PostWrite {
+    LaneId lane;
+    Position at;
+    std::uint64_t bytes = 0;
+};
+struct PostProbe {
+    LaneId lane;
+    std::uint64_t number = 0;
+};
+struct ConnectLane {
+    LaneId lane;
+    ReplicaId peer;
+    LaneAddress address;
+};
+struct EndLane {
+    LaneId lane;
+};
+// Revoke the incoming lane, then say Fenced with this serial.
+struct Fence {
+    std::uint64_t serial = 0;
+};
+// Open an incoming lane, then say IncomingOpened with this serial.
+struct OpenIncoming {
+    std::uint64_t serial = 0;
+    ReplicaId holder;
+    Incarnation incarnation;
+    Position base;
+};
+struct ReadBoard {
+    ReplicaId peer;
+};
+// Read the peer's ring into the scratch ring, at the same place.
+struct ReadRing {
+    ReadId read;
+    ReplicaId peer;
+    Position at;
+    std::uint64_t bytes = 0;
+};
+struct WriteReport {
+    ReplicaId peer;
+    transport::Report report;
+};
+struct Publish {
+    transport::Board board;  // not yet sealed
+};
+struct Send {
+    ReplicaId peer;
+    Message message;
+};
+// Keep for ever that this replica has taken part in forming; then, unless `formed`, say FormationKept.
+struct KeepFormation {
+    std::uint64_t genesis = 0;
+    Config voters;
+    bool formed = false;
+};
+// Every proposal that was appended and is not applied ends as unknown.
+struct ProposalsLost {};
+// Reads with tickets up to `through` may be answered now.
+struct ReadsReady {
+    std::uint64_t through = 0;
+};
+// Reads that are not ready will not become so; they may be asked again, of the leader.
+struct ReadsLost {};
+
+}  // namespace effect
+
+using Effect = std::variant<effect::PostWrite, effect::PostProbe, effect::ConnectLane, effect::EndLane, effect::Fence,
+                            effect::OpenIncoming, effect::ReadBoard, effect::ReadRing, effect::WriteReport,
+                            effect::Publish, effect::Send, effect::KeepFormation, effect::ProposalsLost,
+                            effect::ReadsReady, effect::ReadsLost>;
+
+// What one step wants done. Reused from step to step; never allocates.
+class Effects {
+ public:
+    // No step wants more: every kind goes to each peer a bounded number of times.
+    static constexpr std::size_t kMax = 32 * kMaxReplicas;
+
+    void push(Effect effect) {
+        LOCKSTEP_CHECK_OP(count_, <, kMax);
+        effects_[count_++] = std::move(effect);
+    }
+    std::span<const Effect> all() const { return {effects_.data(), count_}; }
+    bool empty() const { return count_ == 0; }
+    void clear() { count_ = 0; }
+
+ private:
+    std::array<Effect, kMax> effects_;
+    std::size_t count_ = 0;
+};
+
+}  // namespace lockstep::core

@@ -1,0 +1,282 @@
+#include "consensus/replica/driver.h"
+
+#include "consensus/replica/codec.h"
+#include "log/check.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace lockstep::replica {
+
+using std::chrono::nanoseconds;
+using transport::EventKind;
+
+Driver::Driver(const core::CoreOptions& options, transport::Fabric& fabric, std::span<std::byte> scratch,
+               StateMachine& state_machine, RequestQueue& queue, Clock& clock, FormationStore& store)
+    : fabric_(fabric),
+      queue_(queue),
+      clock_(clock),
+      store_(store),
+      options_(options),
+      scratch_(scratch),
+      core_(options, log::Ring(fabric.ring()), scratch_),
+      applier_(state_machine),
+      reads_(64) {
+    step(clock_.now(), core::event::Tick{});
+}
+
+Result<void> Driver::turn(nanoseconds wait) {
+    events_.clear();
+    fabric_.poll(wait, events_);
+    const core::Now now = clock_.now();
+    for (const transport::Event& event : events_) take(now, event);
+    step(now, core::event::Look{fabric_.incoming_landed()});
+    if (now.monotonic_ns >= core_.deadline()) step(now, core::event::Tick{});
+    apply(now);
+    take_requests(now);
+    more_to_post_ = core_.flush(now, effects_);
+    carry_out();
+    fabric_.flush();
+    return std::move(failure_);
+}
+
+nanoseconds Driver::patience() {
+    // Where requests wait for room, only an event makes some: no use in turning at once.
+    const bool waiting = !waits_for_room_ && (queue_.fetch(), queue_.has_proposal() || queue_.has_read());
+    if (more_to_post_ || waiting || core_.applied().index < core_.commit().index) return nanoseconds{0};
+    const std::uint64_t now = clock_.now().monotonic_ns;
+    return nanoseconds{core_.deadline() > now ? core_.deadline() - now : 0};
+}
+
+void Driver::stop() {
+    fabric_.revoke_incoming();
+    applier_.lose_all();
+    for (; !reads_.empty(); reads_.pop_front()) reject(reads_.front().done, Reason::stopped);
+    queue_.close();
+    do {
+        while (queue_.has_proposal()) reject(queue_.pop_proposal(), Reason::stopped);
+        while (queue_.has_read()) reject(queue_.pop_read(), Reason::stopped);
+        queue_.fetch();
+    } while (queue_.has_proposal() || queue_.has_read());
+}
+
+void Driver::take(core::Now now, const transport::Event& event) {
+    switch (event.kind) {
+        case EventKind::peer_up:
+            step(now, core::event::PeerUp{event.peer, event.incarnation});
+            break;
+        case EventKind::peer_down:
+            step(now, core::event::PeerDown{event.peer, event.suspect_dead});
+            break;
+        case EventKind::landed:
+            step(now, core::event::Landed{event.lane, event.count});
+            break;
+        case EventKind::lane_broken:
+            spdlog::info("{}: lane to {} broken: {}", to_string(options_.id), to_string(event.peer), event.why);
+            step(now, core::event::LaneBroken{event.lane});
+            break;
+        case EventKind::board:
+            // F6: a torn one says nothing; the next one will.
+            if (event.board.intact()) step(now, core::event::BoardRead{event.peer, event.board});
+            break;
+        case EventKind::ring_read:
+            step(now, core::event::RingRead{event.read, event.ok});
+            break;
+        case EventKind::report:
+            step(now, core::event::Reported{event.peer, event.report});
+            break;
+        case EventKind::message: {
+            auto message = decode(event.bytes);
+            if (!message) {
+                spdlog::warn("{}: message from {} dropped: {}", to_string(options_.id), to_string(event.peer),
+                             message.error().message());
+                break;
+            }
+            step(now, core::event::Received{event.peer, event.incarnation, std::move(message).value()});
+            break;
+        }
+    }
+}
+
+// One event, the effects that it has, and the outcomes of those that have one.
+void Driver::step(core::Now now, const core::Event& event) {
+    core_.step(now, event, effects_);
+    carry_out();
+    // Outcomes have effects of their own; each promise is made of three steps, so this is soon over.
+    while (!outcomes_.empty()) {
+        const core::Event outcome = std::move(outcomes_.front());
+        outcomes_.erase(outcomes_.begin());
+        core_.step(now, outcome, effects_);
+        carry_out();
+    }
+}
+
+void Driver::carry_out() {
+    for (const core::Effect& effect : effects_.all())
+        std::visit([this](const auto& what) { carry_out(what); }, effect);
+    effects_.clear();
+}
+
+// A write that is not posted belongs to a lane that has broken: the fabric says so by an event of its own.
+void Driver::carry_out(const core::effect::PostWrite& effect) { fabric_.write(effect.lane, effect.at, effect.bytes); }
+
+void Driver::carry_out(const core::effect::PostProbe& effect) { fabric_.probe(effect.lane, effect.number); }
+
+void Driver::carry_out(const core::effect::ConnectLane& effect) {
+    fabric_.connect_lane(effect.lane, effect.peer, effect.address);
+}
+
+void Driver::carry_out(const core::effect::EndLane& effect) { fabric_.end_lane(effect.lane); }
+
+void Driver::carry_out(const core::effect::Fence& effect) {
+    fabric_.revoke_incoming();
+    outcomes_.push_back(core::event::Fenced{effect.serial});
+}
+
+void Driver::carry_out(const core::effect::OpenIncoming& effect) {
+    auto address = fabric_.open_incoming(effect.holder, effect.incarnation, effect.base);
+    if (address) {
+        outcomes_.push_back(core::event::IncomingOpened{effect.serial, address.value()});
+    } else {
+        // The candidate asks again with a higher open number, or another one does.
+        spdlog::error("{}: cannot open a lane for {}: {}", to_string(options_.id), to_string(effect.holder),
+                      address.error().message());
+    }
+}
+
+void Driver::carry_out(const core::effect::ReadBoard& effect) { fabric_.read_board(effect.peer); }
+
+void Driver::carry_out(const core::effect::ReadRing& effect) {
+    fabric_.read_ring(effect.read, effect.peer, effect.at, std::span(scratch_.at(effect.at), effect.bytes));
+}
+
+void Driver::carry_out(const core::effect::WriteReport& effect) { fabric_.write_report(effect.peer, effect.report); }
+
+void Driver::carry_out(const core::effect::Publish& effect) {
+    transport::Board board = effect.board;
+    board.seal();
+    fabric_.publish(board);
+}
+
+void Driver::carry_out(const core::effect::Send& effect) {
+    encoded_.clear();
+    encode(effect.message, encoded_);
+    fabric_.send(effect.peer, encoded_);
+}
+
+void Driver::carry_out(const core::effect::KeepFormation& effect) {
+    if (auto kept = store_.keep(effect.genesis, effect.voters, effect.formed); !kept) {
+        failure_ = std::move(kept).error();
+    } else if (!effect.formed) {
+        outcomes_.push_back(core::event::FormationKept{effect.genesis});
+    }
+}
+
+void Driver::carry_out(const core::effect::ProposalsLost&) { applier_.lose_all(); }
+
+void Driver::carry_out(const core::effect::ReadsReady& effect) {
+    while (!reads_.empty() && reads_.front().ticket <= effect.through) {
+        const Replica::Done done = std::move(reads_.front().done);
+        reads_.pop_front();
+        done(Outcome{Fate::applied, Reason::none, {}, core_.applied().index, {}});
+    }
+}
+
+void Driver::carry_out(const core::effect::ReadsLost&) {
+    while (!reads_.empty()) {
+        const Replica::Done done = std::move(reads_.front().done);
+        reads_.pop_front();
+        reject(done, Reason::not_leader);
+    }
+}
+
+void Driver::apply(core::Now now) {
+    if (core_.applied().index == core_.commit().index) return;
+    const Index before = core_.applied().index;
+    const log::Point to = applier_.apply_some(core_);
+    entries_committed_ += to.index.value - before.value;
+    step(now, core::event::Applied{to});
+}
+
+void Driver::take_requests(core::Now now) {
+    waits_for_room_ = false;
+    queue_.fetch();
+    while (queue_.has_read()) {
+        Replica::Done done = queue_.pop_read();
+        const auto ticket = core_.read(now);
+        if (!ticket) {
+            reject(done, Reason::not_leader);
+            continue;
+        }
+        if (reads_.full()) reads_.set_capacity(reads_.capacity() * 2);
+        reads_.push_back({*ticket, std::move(done)});
+    }
+    while (queue_.has_proposal()) {
+        switch (core_.propose(now, queue_.command(), effects_)) {
+            case core::Proposed::appended:
+                applier_.expect(core_.end().index, queue_.pop_proposal());
+                break;
+            case core::Proposed::not_leader:
+                reject(queue_.pop_proposal(), Reason::not_leader);
+                break;
+            case core::Proposed::too_large:
+                reject(queue_.pop_proposal(), Reason::too_large);
+                break;
+            case core::Proposed::not_yet:
+                if (!effects_.empty()) {
+                    carry_out();  // lanes that held the ring up are ended; then there is room
+                    break;
+                }
+                waits_for_room_ = true;
+                return;
+        }
+    }
+}
+
+void Driver::reject(const Replica::Done& done, Reason reason) const {
+    done(Outcome{Fate::rejected, reason, reason == Reason::not_leader ? core_.leader() : ReplicaId{}, {}, {}});
+}
+
+std::string Driver::lane_text(const core::Lane& lane) const {
+    switch (lane.state) {
+        case core::Lane::State::none:
+            return "none";
+        case core::Lane::State::opening:
+            return "opening";
+        case core::Lane::State::open:
+            return core_.streaming(lane) ? "streaming" : "repairing";
+        case core::Lane::State::detached:
+            return "detached: it needs older entries than the ring holds";
+    }
+    return "none";
+}
+
+Status Driver::status() const {
+    Status status;
+    status.id = options_.id;
+    status.incarnation = options_.incarnation;
+    status.role = core_.role();
+    status.leader = core_.leader();
+    status.ballot = core_.promised();
+    status.committed = core_.commit().index;
+    status.applied = core_.applied().index;
+    status.end = core_.end().position;
+    status.durability = "memory";
+    if (core_.forming()) status.note = "waits until every replica of the config has been started with --form";
+    if (core_.log_full()) status.note = "log full: not even a no-op fits before more is applied";
+    for (std::size_t i = 0; i < options_.member_count; ++i) {
+        const ReplicaId id = options_.members[i];
+        if (id == options_.id) continue;
+        const core::Lane& lane = core_.lane_to(id);
+        status.peers.push_back({id, core_.connected(id), fabric_.path(id), lane_text(lane), lane.landed.position,
+                                lane.consumed});
+    }
+    status.entries_committed = entries_committed_;
+    status.writes_posted = core_.writes_posted();
+    status.elections_started = core_.elections_started();
+    return status;
+}
+
+}  // namespace lockstep::replica

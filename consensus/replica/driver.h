@@ -1,0 +1,103 @@
+// Carries out what the core wants, over a fabric, and tells it what happened. The same driver runs over every
+// transport and in the simulator: it has no thread and no clock of its own.
+#pragma once
+
+#include "consensus/core/core.h"
+#include "consensus/replica/applier.h"
+#include "consensus/replica/request_queue.h"
+#include "transport/fabric.h"
+
+#include <lockstep/replica.h>
+#include <lockstep/state_machine.h>
+
+#include <boost/circular_buffer.hpp>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace lockstep::replica {
+
+class Clock {
+ public:
+    virtual ~Clock() = default;
+    virtual core::Now now() = 0;
+};
+
+// Where a replica keeps that it has taken part in forming a cluster, so that it never does so again (S7).
+class FormationStore {
+ public:
+    virtual ~FormationStore() = default;
+    // Blocks until it is kept. An error stops the replica.
+    virtual Result<void> keep(std::uint64_t genesis, const core::Config& voters, bool formed) = 0;
+};
+
+// Not thread-safe, but for the queue that it is given: all calls come from the protocol thread.
+class Driver {
+ public:
+    // All references must outlive the driver. `scratch` is memory as large as the ring.
+    Driver(const core::CoreOptions& options, transport::Fabric& fabric, std::span<std::byte> scratch,
+           StateMachine& state_machine, RequestQueue& queue, Clock& clock, FormationStore& store);
+
+    // One turn of the loop: waits for up to `wait` for something to do, then does it. An error stops the replica
+    // for good: call `stop` then.
+    Result<void> turn(std::chrono::nanoseconds wait);
+    // How long the next turn may wait.
+    std::chrono::nanoseconds patience();
+    // Fences the own ring, then ends every open proposal as unknown and what is queued as rejected (S13, S17).
+    void stop();
+
+    const core::Core& core() const { return core_; }
+    // Fills in all but what the replica around this knows better.
+    Status status() const;
+
+ private:
+    void take(core::Now now, const transport::Event& event);
+    void step(core::Now now, const core::Event& event);
+    void carry_out();
+    void carry_out(const core::effect::PostWrite& effect);
+    void carry_out(const core::effect::PostProbe& effect);
+    void carry_out(const core::effect::ConnectLane& effect);
+    void carry_out(const core::effect::EndLane& effect);
+    void carry_out(const core::effect::Fence& effect);
+    void carry_out(const core::effect::OpenIncoming& effect);
+    void carry_out(const core::effect::ReadBoard& effect);
+    void carry_out(const core::effect::ReadRing& effect);
+    void carry_out(const core::effect::WriteReport& effect);
+    void carry_out(const core::effect::Publish& effect);
+    void carry_out(const core::effect::Send& effect);
+    void carry_out(const core::effect::KeepFormation& effect);
+    void carry_out(const core::effect::ProposalsLost& effect);
+    void carry_out(const core::effect::ReadsReady& effect);
+    void carry_out(const core::effect::ReadsLost& effect);
+    void apply(core::Now now);
+    void take_requests(core::Now now);
+    void reject(const Replica::Done& done, Reason reason) const;
+    std::string lane_text(const core::Lane& lane) const;
+
+    transport::Fabric& fabric_;
+    RequestQueue& queue_;
+    Clock& clock_;
+    FormationStore& store_;
+    const core::CoreOptions options_;
+    log::Ring scratch_;
+    core::Core core_;
+    Applier applier_;
+
+    struct Read {
+        std::uint64_t ticket = 0;
+        Replica::Done done;
+    };
+    boost::circular_buffer<Read> reads_;
+
+    std::vector<transport::Event> events_;
+    core::Effects effects_;
+    std::vector<core::Event> outcomes_;  // of effects, for the core
+    std::vector<std::byte> encoded_;
+    bool more_to_post_ = false;
+    bool waits_for_room_ = false;
+    Result<void> failure_;
+    std::uint64_t entries_committed_ = 0;
+};
+
+}  // namespace lockstep::replica

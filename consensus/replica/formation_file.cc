@@ -1,0 +1,162 @@
+#include "consensus/replica/formation_file.h"
+
+#include <lockstep/formation.h>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+namespace lockstep {
+
+namespace {
+
+constexpr const char* kFileName = "formation";
+constexpr const char* kFirstLine = "lockstep formation 1";
+constexpr std::uintmax_t kMaxFileBytes = 64 * 1024;
+
+std::string path_in(const std::string& folder) { return folder + "/" + kFileName; }
+
+std::string hex(std::uint64_t value) {
+    char text[17];
+    std::snprintf(text, sizeof text, "%016" PRIx64, value);
+    return text;
+}
+
+Error system_error(const std::string& what) { return Error(what + ": " + std::strerror(errno)); }
+
+// Writes and fsyncs. Closes in every case.
+Result<void> write_all(int file, const std::string& text, const std::string& path) {
+    std::size_t done = 0;
+    while (done < text.size()) {
+        const ssize_t written = ::write(file, text.data() + done, text.size() - done);
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) {
+            Error error = system_error("cannot write " + path);
+            ::close(file);
+            return error;
+        }
+        done += static_cast<std::size_t>(written);
+    }
+    if (::fsync(file) != 0) {
+        Error error = system_error("cannot fsync " + path);
+        ::close(file);
+        return error;
+    }
+    if (::close(file) != 0) return system_error("cannot close " + path);
+    return {};
+}
+
+Result<void> sync_folder(const std::string& folder) {
+    const int handle = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (handle < 0) return system_error("cannot open folder " + folder);
+    const bool synced = ::fsync(handle) == 0;
+    Error error = system_error("cannot fsync folder " + folder);
+    ::close(handle);
+    if (!synced) return error;
+    return {};
+}
+
+// "key: value" lines; an unknown key is an error, since a newer version may mean something by it.
+Result<Formation> parse(std::istream& in, const std::string& path) {
+    std::string line;
+    std::getline(in, line);
+    if (line != kFirstLine)
+        return Error(path + " is not a formation file of this version: its first line is not '" + kFirstLine + "'");
+    Formation formation;
+    while (std::getline(in, line)) {
+        const std::size_t colon = line.find(": ");
+        if (colon == std::string::npos) return Error(path + ": '" + line + "' is no 'key: value' line");
+        const std::string key = line.substr(0, colon);
+        const std::string value = line.substr(colon + 2);
+        if (key == "genesis") formation.genesis = value;
+        else if (key == "cluster") formation.cluster_id = value;
+        else if (key == "replica") formation.replica = value;
+        else if (key == "formed") formation.formed = value == "yes";
+        else if (key != "voter") return Error(path + ": unknown key '" + key + "'");
+    }
+    if (formation.genesis.size() != 16) return Error(path + ": the genesis is missing or not sixteen digits");
+    return formation;
+}
+
+}  // namespace
+
+Result<Formation> read_formation(const std::string& data_folder) {
+    const std::string path = path_in(data_folder);
+    std::error_code error;
+    const std::uintmax_t size = std::filesystem::file_size(path, error);
+    if (error) return Error("cannot read " + path + ": " + error.message());
+    if (size > kMaxFileBytes) return Error(path + " is too large to be a formation file");
+    std::ifstream in(path);
+    if (!in) return system_error("cannot read " + path);
+    return parse(in, path);
+}
+
+Result<void> abandon_formation(const std::string& data_folder, const std::string& genesis) {
+    auto formation = read_formation(data_folder);
+    if (!formation) return std::move(formation).error().within("nothing to abandon");
+    if (formation.value().genesis != genesis)
+        return Error("the formation in " + data_folder + " has genesis " + formation.value().genesis + ", not '" +
+                     genesis + "': name the one that is there to abandon it");
+    if (formation.value().formed)
+        return Error("the formation in " + data_folder +
+                     " has finished: the cluster may hold acknowledged entries, so it cannot be abandoned");
+    if (::unlink(path_in(data_folder).c_str()) != 0) return system_error("cannot remove " + path_in(data_folder));
+    return sync_folder(data_folder);
+}
+
+namespace replica {
+
+Result<FormationFile> FormationFile::open(const Options& options) {
+    std::error_code error;
+    std::filesystem::create_directories(options.data_folder, error);
+    if (error) return Error("cannot make data folder " + options.data_folder + ": " + error.message());
+    if (::access(options.data_folder.c_str(), W_OK | X_OK) != 0)
+        return system_error("cannot write in data folder " + options.data_folder);
+    const std::string path = path_in(options.data_folder);
+    const bool there = std::filesystem::exists(path, error);
+    if (error) return Error("cannot look for " + path + ": " + error.message());
+    if (!there) {
+        if (!options.form)
+            return Error("data folder " + options.data_folder +
+                         " holds no cluster: start every replica of the config once with form set (--form) to make one");
+        return FormationFile(options.data_folder, options.cluster_id, options.id);
+    }
+    auto formation = read_formation(options.data_folder);
+    if (!formation) return std::move(formation).error();
+    const std::string which = "replica " + formation.value().replica + " of cluster " + formation.value().cluster_id;
+    if (!formation.value().formed)
+        return Error("data folder " + options.data_folder + ": " + which + " began to form a cluster (genesis " +
+                     formation.value().genesis + ") and ended before it knew that all had; if none of the replicas " +
+                     "got further, stop them all and abandon that genesis on each, then form again");
+    return Error("data folder " + options.data_folder + ": " + which +
+                 " kept its log in memory, which is gone; with durability 'memory' it cannot come back into its cluster: "
+                 "the others go on while they are a majority. For a new, empty cluster give every replica a new data "
+                 "folder");
+}
+
+Result<void> FormationFile::keep(std::uint64_t genesis, const core::Config& voters, bool formed) {
+    std::ostringstream text;
+    text << kFirstLine << "\ngenesis: " << hex(genesis) << "\ncluster: " << cluster_id_
+         << "\nreplica: " << int{id_.value} << "\nformed: " << (formed ? "yes" : "no") << "\n";
+    for (const core::Voter& voter : voters.voters.all())
+        text << "voter: " << int{voter.id.value} << " " << to_string(voter.incarnation) << "\n";
+
+    const std::string path = path_in(folder_);
+    const std::string aside = path + ".new";
+    const int file = ::open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (file < 0) return system_error("cannot create " + aside);
+    if (auto written = write_all(file, text.str(), aside); !written) return written;
+    if (::rename(aside.c_str(), path.c_str()) != 0) return system_error("cannot rename " + aside + " to " + path);
+    return sync_folder(folder_);
+}
+
+}  // namespace replica
+}  // namespace lockstep

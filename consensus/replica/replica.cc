@@ -1,0 +1,259 @@
+// The public door: memory, a transport and a thread around a driver.
+#include <lockstep/replica.h>
+
+#include "consensus/replica/driver.h"
+#include "consensus/replica/formation_file.h"
+#include "consensus/replica/request_queue.h"
+#include "transport/tcp/fabric.h"
+
+#include <spdlog/spdlog.h>
+
+#include <sys/mman.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+namespace lockstep {
+
+namespace {
+
+class SystemClock final : public replica::Clock {
+ public:
+    core::Now now() override {
+        using std::chrono::duration_cast;
+        using std::chrono::nanoseconds;
+        const auto ns = [](auto time) {
+            return static_cast<std::uint64_t>(duration_cast<nanoseconds>(time.time_since_epoch()).count());
+        };
+        return {ns(std::chrono::steady_clock::now()), ns(std::chrono::system_clock::now())};
+    }
+};
+
+// Memory as large as a ring, for adoption: no page of it exists before it is used.
+class Scratch {
+ public:
+    static Result<Scratch> map(std::uint64_t bytes) {
+        void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory == MAP_FAILED)
+            return Error("cannot map " + std::to_string(bytes) + " bytes of memory: " + std::strerror(errno));
+        return Scratch(static_cast<std::byte*>(memory), bytes);
+    }
+    Scratch(Scratch&& other) noexcept
+        : memory_(std::exchange(other.memory_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+    ~Scratch() {
+        if (memory_ != nullptr) ::munmap(memory_, bytes_);
+    }
+    std::span<std::byte> memory() const { return {memory_, bytes_}; }
+
+ private:
+    Scratch(std::byte* memory, std::uint64_t bytes) : memory_(memory), bytes_(bytes) {}
+    std::byte* memory_;
+    std::uint64_t bytes_;
+};
+
+Result<std::uint64_t> random_number() {
+    std::uint64_t number = 0;
+    while (number == 0)
+        if (::getrandom(&number, sizeof number, 0) != sizeof number)
+            return Error(std::string("the system gives no random numbers: ") + std::strerror(errno));
+    return number;
+}
+
+// `address` was checked: it ends in ":port", and an IPv6 host stands in brackets.
+std::pair<std::string, std::uint16_t> host_and_port(const std::string& address) {
+    const std::size_t colon = address.rfind(':');
+    std::string host = address.substr(0, colon);
+    if (host.size() >= 2 && host.front() == '[') host = host.substr(1, host.size() - 2);
+    return {host, static_cast<std::uint16_t>(std::stoul(address.substr(colon + 1)))};
+}
+
+transport::tcp::TcpOptions tcp_options(const Options& options, Incarnation incarnation) {
+    transport::tcp::TcpOptions tcp;
+    tcp.cluster_id = options.cluster_id;
+    tcp.id = options.id;
+    tcp.incarnation = incarnation;
+    tcp.ring_bytes = options.ring_bytes;
+    tcp.polling = options.polling;
+    tcp.spin_us = options.spin_us;
+    for (const Member& member : options.members) {
+        const auto [host, port] = host_and_port(member.address);
+        if (member.id == options.id) {
+            tcp.listen_host = host;
+            tcp.listen_port = port;
+        } else {
+            tcp.peers.push_back({member.id, host, port});
+        }
+    }
+    return tcp;
+}
+
+core::CoreOptions core_options(const Options& options, Incarnation incarnation, std::uint64_t random_seed) {
+    core::CoreOptions core;
+    core.id = options.id;
+    core.incarnation = incarnation;
+    std::vector<Member> members = options.members;
+    std::ranges::sort(members, [](const Member& a, const Member& b) {
+        return a.priority != b.priority ? a.priority > b.priority : a.id < b.id;
+    });
+    for (const Member& member : members) core.members[core.member_count++] = member.id;
+    core.form = options.form;
+    core.election_timeout_ns = std::uint64_t{options.election_timeout_ms} * 1'000'000;
+    core.heartbeat_ns = std::uint64_t{options.heartbeat_ms} * 1'000'000;
+    core.random_seed = random_seed;
+    return core;
+}
+
+}  // namespace
+
+class Replica::Impl {
+ public:
+    Impl(const Options& options, const core::CoreOptions& core, std::unique_ptr<transport::tcp::TcpFabric> fabric,
+         Scratch scratch, replica::FormationFile store, StateMachine& state_machine)
+        : heartbeat_ns_(core.heartbeat_ns),
+          fabric_(std::move(fabric)),
+          scratch_(std::move(scratch)),
+          store_(std::move(store)),
+          queue_(options.max_queued_proposals, options.max_queued_bytes),
+          driver_(core, *fabric_, scratch_.memory(), state_machine, queue_, clock_, store_) {
+        keep_status();
+        thread_ = std::thread([this] { run(); });
+    }
+
+    ~Impl() { stop(); }
+
+    void propose(BytesView command, Done done) {
+        answer(queue_.push_proposal(command, done), done);
+    }
+
+    void read(Done done) { answer(queue_.push_read(done), done); }
+
+    Status status() const {
+        const std::lock_guard lock(status_mutex_);
+        return status_;
+    }
+
+    void stop() {
+        const std::lock_guard lock(stop_mutex_);
+        if (!thread_.joinable()) return;
+        stopping_.store(true, std::memory_order_relaxed);
+        fabric_->wake();
+        thread_.join();
+    }
+
+ private:
+    using Pushed = replica::RequestQueue::Pushed;
+
+    void answer(Pushed pushed, const Done& done) {
+        switch (pushed) {
+            case Pushed::taken:
+                // The protocol thread looks into the queue by itself before it sleeps.
+                if (std::this_thread::get_id() != protocol_thread_.load(std::memory_order_relaxed)) fabric_->wake();
+                return;
+            case Pushed::full:
+                return done(Outcome{Fate::rejected, Reason::busy, {}, {}, {}});
+            case Pushed::closed:
+                return done(Outcome{Fate::rejected, Reason::stopped, {}, {}, {}});
+        }
+    }
+
+    void run() {
+        protocol_thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+        std::string why = "stopped";
+        while (!stopping_.load(std::memory_order_relaxed)) {
+            if (auto turned = driver_.turn(driver_.patience()); !turned) {
+                why = turned.error().message();
+                spdlog::critical("{} stops: {}", to_string(driver_.status().id), why);
+                break;
+            }
+            keep_status_if_due();
+        }
+        driver_.stop();
+        keep_status();
+        const std::lock_guard lock(status_mutex_);
+        status_.role = Role::stopped;
+        status_.note = why;
+    }
+
+    void keep_status_if_due() {
+        const core::Core& core = driver_.core();
+        const bool changed = core.role() != shown_role_ || core.leader() != shown_leader_ ||
+                             core.promised() != shown_ballot_;
+        if (changed) {
+            shown_role_ = core.role();
+            shown_leader_ = core.leader();
+            shown_ballot_ = core.promised();
+            const Status status = driver_.status();
+            spdlog::info("{}: {} in ballot {}, leader {}", to_string(status.id), to_string(status.role),
+                         to_string(status.ballot), status.leader ? to_string(status.leader) : "unknown");
+        }
+        // The deadline is the next heartbeat at the latest, so this comes round at least that often.
+        const std::uint64_t now_ns = clock_.now().monotonic_ns;
+        if (changed || now_ns >= status_due_ns_) {
+            status_due_ns_ = now_ns + heartbeat_ns_;
+            keep_status();
+        }
+    }
+
+    void keep_status() {
+        Status status = driver_.status();
+        const std::lock_guard lock(status_mutex_);
+        status_ = std::move(status);
+    }
+
+    const std::uint64_t heartbeat_ns_;
+    SystemClock clock_;
+    std::unique_ptr<transport::tcp::TcpFabric> fabric_;
+    Scratch scratch_;
+    replica::FormationFile store_;
+    replica::RequestQueue queue_;
+    replica::Driver driver_;
+
+    Role shown_role_ = Role::stopped;
+    ReplicaId shown_leader_;
+    Ballot shown_ballot_;
+    std::uint64_t status_due_ns_ = 0;
+
+    mutable std::mutex status_mutex_;
+    Status status_;  // under it
+
+    std::mutex stop_mutex_;
+    std::atomic<bool> stopping_{false};
+    std::atomic<std::thread::id> protocol_thread_{};
+    std::thread thread_;
+};
+
+Result<std::unique_ptr<Replica>> Replica::open(const Options& options, StateMachine& state_machine) {
+    if (auto checked = options.check(); !checked) return std::move(checked).error().within("bad options");
+    const std::string what = "cannot start replica " + to_string(options.id);
+    auto store = replica::FormationFile::open(options);
+    if (!store) return std::move(store).error().within(what);
+    auto incarnation = random_number();
+    if (!incarnation) return std::move(incarnation).error().within(what);
+    auto seed = random_number();
+    if (!seed) return std::move(seed).error().within(what);
+    auto scratch = Scratch::map(options.ring_bytes);
+    if (!scratch) return std::move(scratch).error().within(what);
+    const Incarnation life{incarnation.value()};
+    auto fabric = transport::tcp::TcpFabric::open(tcp_options(options, life));
+    if (!fabric) return std::move(fabric).error().within(what);
+    return std::unique_ptr<Replica>(new Replica(std::make_unique<Impl>(
+        options, core_options(options, life, seed.value()), std::move(fabric).value(), std::move(scratch).value(),
+        std::move(store).value(), state_machine)));
+}
+
+Replica::Replica(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Replica::~Replica() = default;
+
+void Replica::propose(BytesView command, Done done) { impl_->propose(command, std::move(done)); }
+void Replica::read(Done done) { impl_->read(std::move(done)); }
+Status Replica::status() const { return impl_->status(); }
+void Replica::stop() { impl_->stop(); }
+
+}  // namespace lockstep

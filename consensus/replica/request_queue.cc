@@ -1,0 +1,45 @@
+#include "consensus/replica/request_queue.h"
+
+#include <utility>
+
+namespace lockstep::replica {
+
+bool RequestQueue::has_room(std::size_t more_bytes) const {
+    return incoming_.proposals.size() + incoming_.reads.size() < max_requests_ &&
+           incoming_.bytes.size() + more_bytes <= max_bytes_;
+}
+
+RequestQueue::Pushed RequestQueue::push_proposal(BytesView command, Replica::Done& done) {
+    const std::lock_guard lock(mutex_);
+    if (closed_) return Pushed::closed;
+    // One command always fits an empty queue, whatever the bound on bytes says.
+    if (!has_room(command.size()) && !incoming_.proposals.empty()) return Pushed::full;
+    incoming_.proposals.push_back({incoming_.bytes.size(), command.size(), std::move(done)});
+    incoming_.bytes.insert(incoming_.bytes.end(), command.begin(), command.end());
+    return Pushed::taken;
+}
+
+RequestQueue::Pushed RequestQueue::push_read(Replica::Done& done) {
+    const std::lock_guard lock(mutex_);
+    if (closed_) return Pushed::closed;
+    if (!has_room(0)) return Pushed::full;
+    incoming_.reads.push_back(std::move(done));
+    return Pushed::taken;
+}
+
+void RequestQueue::close() {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+}
+
+void RequestQueue::fetch() {
+    if (has_proposal() || has_read()) return;
+    fetched_.bytes.clear();
+    fetched_.proposals.clear();
+    fetched_.reads.clear();
+    next_proposal_ = next_read_ = 0;
+    const std::lock_guard lock(mutex_);
+    std::swap(incoming_, fetched_);
+}
+
+}  // namespace lockstep::replica

@@ -1,0 +1,119 @@
+// A cluster in the simulator: production drivers and cores over simulated fabrics, in virtual time.
+#pragma once
+
+#include "consensus/replica/driver.h"
+#include "tests/sim/history.h"
+#include "transport/sim/fabric.h"
+#include "transport/sim/network.h"
+
+#include <lockstep/state_machine.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lockstep::sim {
+
+// The service under test: keeps the commands that it applied, and tells the history of each.
+class Recorder final : public StateMachine {
+ public:
+    Recorder(History& history, ReplicaId id, Incarnation incarnation)
+        : history_(history), id_(id), incarnation_(incarnation) {}
+    void apply(std::span<const Entry> batch, Replies& replies) override;
+    const std::map<Index, std::string>& commands() const { return commands_; }
+
+ private:
+    History& history_;
+    ReplicaId id_;
+    Incarnation incarnation_;
+    std::map<Index, std::string> commands_;
+};
+
+class Cluster {
+ public:
+    struct Options {
+        std::size_t replicas = 3;
+        std::uint64_t ring_bytes = 16 * 1024;
+        std::uint64_t seed = 1;
+        std::uint64_t election_timeout_ns = 100'000'000;
+        std::uint64_t heartbeat_ns = 10'000'000;
+        std::size_t max_queued = 256;
+    };
+
+    explicit Cluster(const Options& options);
+    ~Cluster();
+
+    // Starts a first life of `id`, taking part in forming. A crashed replica of memory mode cannot come back.
+    void start(ReplicaId id);
+    void start_all();
+    // Ends its process: its memory is gone.
+    void crash(ReplicaId id);
+    // A paused process does nothing, but its memory is there for others to read and write.
+    void pause(ReplicaId id);
+    void resume(ReplicaId id);
+
+    // Throws Violation as soon as a rule is broken.
+    void run_for(std::uint64_t ns);
+    // Runs until `done()`; false if that did not come within `ns`.
+    template <class Done>
+    bool run_until(std::uint64_t ns, Done&& done) {
+        const std::uint64_t end_ns = network_.now_ns() + ns;
+        while (!done()) {
+            if (network_.now_ns() >= end_ns) return false;
+            network_.run_one(end_ns);
+        }
+        return true;
+    }
+
+    // Proposes through `id`; the number is the command (padded with blanks to `bytes`). False if it was not taken.
+    bool propose(ReplicaId id, std::size_t bytes = 0);
+    void read(ReplicaId id);
+
+    // The one that leads in the highest ballot, if any.
+    std::optional<ReplicaId> leader() const;
+    bool alive(ReplicaId id) const { return nodes_.contains(id); }
+    bool paused(ReplicaId id) const { return nodes_.at(id)->paused; }
+    const core::Core& core(ReplicaId id) const { return nodes_.at(id)->driver->core(); }
+    replica::Driver& driver(ReplicaId id) { return *nodes_.at(id)->driver; }
+    transport::sim::SimFabric& fabric(ReplicaId id) { return *nodes_.at(id)->fabric; }
+    const Recorder& recorder(ReplicaId id) const { return *nodes_.at(id)->recorder; }
+    std::vector<ReplicaId> ids() const;
+    // What every replica is doing, a line each, for a person.
+    std::string describe() const;
+    transport::sim::Network& network() { return network_; }
+    History& history() { return history_; }
+
+ private:
+    struct Node final : replica::Clock, replica::FormationStore {
+        Node(Cluster& owner, ReplicaId node_id, Incarnation life);
+        core::Now now() override;
+        Result<void> keep(std::uint64_t, const core::Config&, bool) override { return {}; }
+
+        Cluster& cluster;
+        ReplicaId id;
+        Incarnation incarnation;
+        std::unique_ptr<transport::sim::SimFabric> fabric;
+        std::vector<std::byte> scratch_storage;
+        std::unique_ptr<Recorder> recorder;
+        replica::RequestQueue queue;
+        std::unique_ptr<replica::Driver> driver;
+        bool paused = false;
+        std::uint64_t turn_at_ns = 0;  // the one turn that is planned; 0: none
+        std::uint64_t plan = 0;        // rises with each plan: older ones are void
+    };
+
+    void plan_turn(Node& node, std::uint64_t at_ns);
+    void turn(Node& node);
+    core::CoreOptions core_options(ReplicaId id, Incarnation incarnation);
+
+    const Options options_;
+    transport::sim::Network network_;
+    History history_;
+    std::map<ReplicaId, std::unique_ptr<Node>> nodes_;
+    std::uint64_t proposals_ = 0;
+};
+
+}  // namespace lockstep::sim

@@ -1,0 +1,97 @@
+#include "tests/sim/history.h"
+
+#include "consensus/core/random.h"
+
+#include <algorithm>
+
+namespace lockstep::sim {
+
+void History::leads(ReplicaId id, Ballot ballot) {
+    const auto [known, fresh] = leaders_.emplace(ballot, id);
+    if (!fresh && known->second != id)
+        throw Violation("ballot " + to_string(ballot) + " has two leaders: " + to_string(known->second) + " and " +
+                        to_string(id));
+    if (ballot.leader() != id) throw Violation(to_string(id) + " leads in another's ballot " + to_string(ballot));
+}
+
+void History::committed(ReplicaId id, Incarnation incarnation, Index index, std::uint64_t checksum) {
+    Index& before = commit_of_[{id, incarnation}];
+    if (index < before)
+        throw Violation("the commit of " + to_string(id) + " fell from " + to_string(before) + " to " + to_string(index));
+    before = index;
+    if (index == Index{}) return;
+    const auto [known, fresh] = checksums_.emplace(index, checksum);
+    if (!fresh && known->second != checksum)
+        throw Violation("two entries are committed at index " + to_string(index) + "; " + to_string(id) +
+                        " has the second");
+}
+
+void History::applied(ReplicaId id, Incarnation incarnation, Index index, const std::string& command) {
+    // Every life's n-th command is everybody's n-th, so nothing is left out, and nothing comes twice.
+    const std::size_t nth = applied_count_[{id, incarnation}]++;
+    if (nth == commands_.size()) {
+        if (!commands_.empty() && index <= commands_.back().first)
+            throw Violation(to_string(id) + " applies " + to_string(index) + " after " +
+                            to_string(commands_.back().first));
+        commands_.emplace_back(index, command);
+        return;
+    }
+    const auto& [known_index, known_command] = commands_[nth];
+    if (known_index != index || known_command != command)
+        throw Violation(to_string(id) + " applies '" + command + "' at " + to_string(index) + " where others applied '" +
+                        known_command + "' at " + to_string(known_index));
+}
+
+void History::ended(std::uint64_t number, const Outcome& outcome) {
+    if (open_.erase(number) == 0) throw Violation("proposal " + std::to_string(number) + " ended twice (S17)");
+    switch (outcome.fate) {
+        case Fate::applied:
+            acknowledged_[number] = outcome.index;
+            seen_ = std::max(seen_, outcome.index);
+            break;
+        case Fate::rejected:
+            rejected_.insert(number);
+            break;
+        case Fate::unknown:
+            unknown_.insert(number);
+            break;
+    }
+}
+
+void History::read_ended(Index must_see, Index saw) {
+    ++reads_;
+    if (saw < must_see)
+        throw Violation("a read saw the state at " + to_string(saw) + " though " + to_string(must_see) +
+                        " was acknowledged before it began (S15)");
+    seen_ = std::max(seen_, saw);
+}
+
+void History::check_complete() const {
+    std::map<std::uint64_t, Index> times;
+    for (const auto& [index, command] : commands_) {
+        const std::uint64_t number = std::stoull(command);
+        if (!times.emplace(number, index).second)
+            throw Violation("proposal " + std::to_string(number) + " was applied twice");
+        if (rejected_.contains(number))
+            throw Violation("proposal " + std::to_string(number) + " was rejected and applied all the same");
+    }
+    for (const auto& [number, index] : acknowledged_) {
+        const auto found = times.find(number);
+        if (found == times.end())
+            throw Violation("proposal " + std::to_string(number) + " was acknowledged and is missing");
+        if (found->second != index)
+            throw Violation("proposal " + std::to_string(number) + " was acknowledged at another index than it has");
+    }
+}
+
+std::uint64_t History::hash() const {
+    std::uint64_t hash = 0;
+    const auto mix = [&](std::uint64_t value) { hash = core::Random(hash ^ value).next(); };
+    for (const auto& [index, checksum] : checksums_) mix(index.value), mix(checksum);
+    for (const auto& [number, index] : acknowledged_) mix(number), mix(index.value);
+    for (const std::uint64_t number : rejected_) mix(number);
+    for (const std::uint64_t number : unknown_) mix(number);
+    return hash;
+}
+
+}  // namespace lockstep::sim

@@ -1,0 +1,68 @@
+// What clients saw and what replicas did, held against each other. Stands outside the code under test.
+#pragma once
+
+#include <lockstep/replica.h>
+#include <lockstep/types.h>
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace lockstep::sim {
+
+// A safety rule is broken: the message says which, where and when.
+struct Violation : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+// The checkers. Every call throws Violation where what it is told cannot be.
+class History {
+ public:
+    // -- Replicas --
+    // `id` leads in `ballot`: nobody else ever does.
+    void leads(ReplicaId id, Ballot ballot);
+    // Life `incarnation` of `id` knows the entry at `index` to be committed, with this checksum: the same everywhere,
+    // for ever, and never less than before.
+    void committed(ReplicaId id, Incarnation incarnation, Index index, std::uint64_t checksum);
+    // Life `incarnation` of `id` applies `command`: in order, none left out or twice, the same everywhere.
+    void applied(ReplicaId id, Incarnation incarnation, Index index, const std::string& command);
+
+    // -- Clients --
+    // A new proposal, by number; its command must contain the number alone.
+    void proposed(std::uint64_t number) { open_.insert(number); }
+    void ended(std::uint64_t number, const Outcome& outcome);
+    // A read begins: what it must see at least. Give the result to `read_ended`.
+    Index read_began() const { return seen_; }
+    void read_ended(Index must_see, Index saw);
+
+    // At the end of a run, when `id` has applied everything: acknowledged proposals are there once, rejected ones not
+    // at all, unknown ones once at most, and nothing else.
+    void check_complete() const;
+
+    std::size_t acknowledged() const { return acknowledged_.size(); }
+    std::size_t rejected() const { return rejected_.size(); }
+    std::size_t unknown() const { return unknown_.size(); }
+    std::size_t reads() const { return reads_; }
+    // Hash of all that was committed and of how every proposal ended: equal for equal runs.
+    std::uint64_t hash() const;
+
+ private:
+    using Life = std::pair<ReplicaId, Incarnation>;
+    std::map<Ballot, ReplicaId> leaders_;
+    std::map<Index, std::uint64_t> checksums_;
+    std::map<Life, Index> commit_of_;
+    std::vector<std::pair<Index, std::string>> commands_;  // as first applied by any replica
+    std::map<Life, std::size_t> applied_count_;
+
+    std::set<std::uint64_t> open_;
+    std::map<std::uint64_t, Index> acknowledged_;
+    std::set<std::uint64_t> rejected_;
+    std::set<std::uint64_t> unknown_;
+    Index seen_;  // the highest index that any client has been told of
+    std::size_t reads_ = 0;
+};
+
+}  // namespace lockstep::sim

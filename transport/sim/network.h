@@ -1,0 +1,108 @@
+// A network of simulated fabrics: one thread, virtual time, one seed; the same seed gives the same run.
+//
+// Its one-sided semantics are weaker than any hardware's: a write lands in pieces with time between them, its source is
+// read when a piece is sent and not when it was posted (F9), its completion comes apart from its landing, and may not
+// come at all though it landed (F4). A fence cuts a write anywhere (F3). The memory of a paused process goes on being
+// written and read.
+#pragma once
+
+#include "consensus/core/random.h"
+#include "transport/fabric.h"
+
+#include <lockstep/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <queue>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace lockstep::transport::sim {
+
+class SimFabric;
+
+// How often things go wrong: chances out of a million per occasion, and times in virtual nanoseconds.
+struct Faults {
+    std::uint64_t latency_min_ns = 5'000;
+    std::uint64_t latency_max_ns = 30'000;
+    std::uint64_t slow_chance = 0;             // a message or piece takes up to slow_ns longer
+    std::uint64_t slow_ns = 0;
+    std::uint64_t message_lost_chance = 0;     // control messages, board answers, reports
+    std::uint64_t message_repeated_chance = 0;
+    std::uint64_t lane_breaks_chance = 0;      // per posted write: somewhere in the middle of it
+    std::uint64_t completion_lost_chance = 0;  // per write: landed, but the lane breaks instead of saying so
+    std::uint64_t read_fails_chance = 0;
+    std::uint64_t read_torn_chance = 0;        // a ring read or a board read comes in pieces read at different times
+    std::uint64_t piece_bytes = 0;             // writes land in pieces of up to this many bytes; 0: whole
+    std::uint64_t fence_leaks_chance = 0;      // to be found: a piece lands in spite of the fence (F3 broken)
+};
+
+class Network {
+ public:
+    Network(std::uint64_t seed, std::uint64_t ring_bytes) : ring_bytes_(ring_bytes), random_(seed) {}
+
+    // Makes the fabric of a new life of `id`; the one before must be gone. The network must outlive it.
+    std::unique_ptr<SimFabric> attach(ReplicaId id, Incarnation incarnation);
+
+    std::uint64_t now_ns() const { return now_ns_; }
+    core::Random& random() { return random_; }
+    Faults& faults() { return faults_; }
+    std::uint64_t ring_bytes() const { return ring_bytes_; }
+
+    // Runs the next thing that is due, if it is due by `until_ns`; else moves the time there and says false.
+    bool run_one(std::uint64_t until_ns);
+    void at(std::uint64_t time_ns, std::function<void()> what);
+
+    // Nothing goes from one to the other any more (one direction): what is under way is lost.
+    void cut(ReplicaId from, ReplicaId to);
+    void heal(ReplicaId from, ReplicaId to);
+    void heal_all();
+    bool is_cut(ReplicaId from, ReplicaId to) const { return cuts_.contains({from, to}); }
+
+    // Holds back what would arrive, until released, in order; for scenarios.
+    enum class Kind { message, piece, completion, read, report };
+    void hold(Kind kind, ReplicaId from, ReplicaId to);
+    void release(Kind kind, ReplicaId from, ReplicaId to);
+    void drop_held(Kind kind, ReplicaId from, ReplicaId to);
+
+    // Called when something arrived at a node; `soon` is false for bytes that landed in its ring.
+    std::function<void(ReplicaId node, bool soon)> on_arrival;
+
+ private:
+    friend class SimFabric;
+    struct Due {
+        std::uint64_t time_ns;
+        std::uint64_t order;
+        std::function<void()> what;
+        bool operator>(const Due& other) const {
+            return std::tie(time_ns, order) > std::tie(other.time_ns, other.order);
+        }
+    };
+    using Link = std::pair<ReplicaId, ReplicaId>;
+
+    bool chance(std::uint64_t of_a_million) { return of_a_million != 0 && random_.below(1'000'000) < of_a_million; }
+    std::uint64_t latency();
+    // Sends something that arrives by `arrive`, in order with what else was sent on this link if `in_order`.
+    void deliver(Kind kind, ReplicaId from, ReplicaId to, std::uint64_t earliest_ns, std::function<void()> arrive);
+    SimFabric* node(ReplicaId id);
+    void detach(ReplicaId id);
+    std::uint64_t fresh_number() { return ++numbers_; }
+
+    const std::uint64_t ring_bytes_;
+    core::Random random_;
+    Faults faults_;
+    std::uint64_t now_ns_ = 1'000'000'000;
+    std::uint64_t order_ = 0;
+    std::uint64_t numbers_ = 0;
+    std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
+    std::map<ReplicaId, SimFabric*> nodes_;
+    std::set<Link> cuts_;
+    std::map<std::pair<Kind, Link>, std::vector<std::function<void()>>> held_;
+};
+
+}  // namespace lockstep::transport::sim
