@@ -14,24 +14,34 @@ def reason_of(output):
     return " ".join(match[1].split()) if match and match[1].strip() else "no reason given"
 
 
+def summarize(name, path):
+    """The lines of the summary."""
+    failed, skipped, count = [], defaultdict(list), 0
+    for case in ElementTree.parse(path).getroot().iter("testcase"):
+        count += 1
+        test, status = case.get("name"), case.get("status")
+        why = case.find("skipped").get("message", "") if case.find("skipped") is not None else ""
+        if status == "run":
+            continue
+        if status == "disabled":
+            skipped["disabled in its source"].append(test)
+        elif why.startswith("SKIP"):
+            skipped[reason_of(case.findtext("system-out") or "")].append(test)
+        else:
+            failed.append(test + (f": {why}" if why else ""))
+    lines = [f"{name}: {count} tests, {len(failed)} failed, {sum(map(len, skipped.values()))} skipped"]
+    lines += [f"  failed: {test}" for test in failed]
+    for reason, tests in sorted(skipped.items()):
+        shown = ", ".join(tests[:3]) + (f" and {len(tests) - 3} more" if len(tests) > 3 else "")
+        lines.append(f"  skipped: {shown}: {reason}")
+    return lines
+
+
 def main():
     if len(sys.argv) != 3:
         print(f"usage: {sys.argv[0]} NAME JUNIT_FILE", file=sys.stderr)
         return 2
-    name, path = sys.argv[1:]
-    cases = list(ElementTree.parse(path).getroot().iter("testcase"))
-    failed = [case.get("name") for case in cases if case.get("status") == "fail"]
-    skipped = defaultdict(list)
-    for case in cases:
-        if case.get("status") in ("notrun", "disabled"):
-            skipped[reason_of(case.findtext("system-out") or "")].append(case.get("name"))
-    count = sum(len(names) for names in skipped.values())
-    print(f"{name}: {len(cases)} tests, {len(failed)} failed, {count} skipped")
-    for test in failed:
-        print(f"  failed: {test}")
-    for reason, names in sorted(skipped.items()):
-        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        print(f"  skipped: {shown}: {reason}")
+    print("\n".join(summarize(*sys.argv[1:])))
     return 0
 
 
