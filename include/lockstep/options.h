@@ -22,7 +22,7 @@ struct Member {
     ReplicaId id;
     std::string address;             // "host:port" of the peer port; never given to clients
     std::uint32_t priority = 0;      // the higher campaigns first; equal ones by lower id
-    std::string client_address;      // "host:port" where the service takes clients; not used by the library itself
+    std::string client_address{};    // "host:port" where the service takes clients; not used by the library itself
 };
 
 // Limits that hold for every replica.

@@ -16,6 +16,8 @@ _BINARY_ALLOWED = ("tests/fuzz/corpus/",)
 # Pages and pictures can be binary.
 _BINARY_SUFFIXES = {".png", ".svg"}
 
+_FUZZER_NAME = re.compile(r"^tests/fuzz/corpus/.*/(?:crash-|leak-|timeout-|oom-)?[0-9a-f]{40}$")
+
 _WORDS = [
     (re.compile(r"\b(?:TODO|FIX" + r"ME|XXX)\b"), "is a thing left open: do it, or leave it out"),
     (re.compile(r"(?<![\w.$}])/(?:work|root|home/\w+)/[\w.]"), "is a path of one machine"),
@@ -32,6 +34,8 @@ def check(root):
         if _STRAY_NAMES.search(name):
             findings.append(Finding(name, 0, "is a stray file: built, backed up, or an editor's"))
             continue
+        if _FUZZER_NAME.search(name):
+            findings.append(Finding(name, 0, "was left by a fuzzer: leave it out, or name it by what it is"))
         if path.stat().st_size > MAX_BYTES:
             findings.append(Finding(name, 0, f"has {path.stat().st_size} bytes, {MAX_BYTES} is the most"))
         binary = b"\0" in path.read_bytes()

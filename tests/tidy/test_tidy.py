@@ -118,8 +118,10 @@ class Stray(Planted):
     def test_names(self):
         for name in ("a.cc~", "b.orig", "x/.DS_Store", "y/core", "z/lib.so", "#a#"):
             self.plant(name, "")
+        self.plant("tests/fuzz/corpus/x/crash-" + "0a" * 20, "")
+        self.plant("tests/fuzz/corpus/x/empty", "")
         self.plant("consensus/core/core.h", "")
-        self.assertEqual(len(self.found(stray)), 6)
+        self.assertEqual(len(self.found(stray)), 7)
 
     def test_contents(self):
         self.plant("a.dat", b"a\0b")
