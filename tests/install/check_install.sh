@@ -21,14 +21,16 @@ for name in include/lockstep/options.h share/lockstep/replica.sample.textproto s
     [ -f "$prefix/$name" ] || fail "$name is not installed"
 done
 if grep -rIlE "$work/first|$build|$source" "$prefix/lib" "$prefix/share"; then fail "these files name the build's folders"; fi
-expected="replica 1 of 3"
+expected="applied: 5 bytes"
+sample=$prefix/share/lockstep/replica.sample.textproto
 
 echo "-- find_package"
 cmake -S "$source/tests/install/consumer" -B "$work/consumer" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" \
     -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_BUILD_TYPE=Release >"$work/configure.log" 2>&1 ||
     { cat "$work/configure.log"; fail "find_package(lockstep) fails"; }
 cmake --build "$work/consumer"
-said=$("$work/consumer/consumer" "$prefix/share/lockstep/replica.sample.textproto")
+# The last line: the replica logs before it.
+said=$("$work/consumer/consumer" "$sample" "$work/data1" | tail -n 1)
 [ "$said" = "$expected" ] || fail "the consumer by find_package said \"$said\", not \"$expected\""
 
 echo "-- pkg-config"
@@ -37,6 +39,6 @@ flags=$(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs lockstep)
 # shellcheck disable=SC2086 # the flags are words
 "$compiler" -std=c++20 "$source/tests/install/consumer/consumer.cc" -o "$work/by_pkg_config" $flags
 libraries=$(PKG_CONFIG_PATH=$pc pkg-config --variable=libdir lockstep)
-said=$(LD_LIBRARY_PATH=$libraries "$work/by_pkg_config" "$prefix/share/lockstep/replica.sample.textproto")
+said=$(LD_LIBRARY_PATH=$libraries "$work/by_pkg_config" "$sample" "$work/data2" | tail -n 1)
 [ "$said" = "$expected" ] || fail "the consumer by pkg-config said \"$said\", not \"$expected\""
 echo "-- both run"
