@@ -107,7 +107,8 @@ bool same_name(std::string_view any_case, std::string_view lower) {
 std::string unknown_command_error(std::span<const std::string_view> args) {
     std::string shown;
     for (std::size_t i = 1; i < args.size() && shown.size() < 128; ++i) {
-        shown.append("'").append(as_c_string(args[i], 128 - shown.size())).append("' ");
+        const std::size_t room = 128 - shown.size();
+        shown.append("'").append(as_c_string(args[i], room)).append("' ");
     }
     std::string text = "ERR unknown command '";
     text.append(as_c_string(args[0], 128)).append("', with args beginning with: ").append(shown);

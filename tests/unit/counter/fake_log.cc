@@ -16,7 +16,7 @@ class FakeCluster::FakeLog final : public Log {
     LogStatus status() const override {
         const std::lock_guard lock(cluster_.mutex_);
         LogStatus status;
-        status.leader = cluster_.leader_;
+        status.leader = cluster_.believed_ ? cluster_.believed_ : cluster_.leader_;
         status.role = cluster_.leader_ == id_ ? "leader" : "follower";
         status.ballot = "1." + std::to_string(cluster_.leader_.value);
         status.durability = "memory";
@@ -95,6 +95,11 @@ void FakeCluster::tell(ReplicaId id, ReplicaId leader) {
     const std::lock_guard lock(mutex_);
     replicas_.at(id)->told = leader;
     replicas_.at(id)->lied_to = true;
+}
+
+void FakeCluster::believe(ReplicaId leader) {
+    const std::lock_guard lock(mutex_);
+    believed_ = leader;
 }
 
 std::uint64_t FakeCluster::entries() const {

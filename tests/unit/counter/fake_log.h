@@ -34,6 +34,8 @@ class FakeCluster {
     void set_busy(bool busy);
     // What the replicas that do not lead say of who does; by default the truth.
     void tell(ReplicaId id, ReplicaId leader);
+    // What `status` of every replica says of who leads; none: the truth again.
+    void believe(ReplicaId leader);
     // Entries applied so far.
     std::uint64_t entries() const;
     // Waits until that many proposals and reads are with the leader, unfinished; false after ten seconds.
@@ -65,6 +67,7 @@ class FakeCluster {
     std::map<ReplicaId, std::unique_ptr<Replica>> replicas_;
     std::deque<Pending> pending_;
     ReplicaId leader_;
+    ReplicaId believed_;
     std::uint64_t entries_ = 0;
     Replies replies_;
     bool held_ = false;

@@ -1,6 +1,7 @@
 #include "tests/unit/counter/server_fixture.h"
 
 #include "tools/counter/resp.h"
+#include "tools/counter/server.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -25,7 +26,8 @@ sockaddr_in loopback(std::uint16_t port) {
     return address;
 }
 
-// A port that nobody has just now: servers need to know each other's before they start.
+}  // namespace
+
 std::uint16_t free_port() {
     const int probe = socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in address = loopback(0);
@@ -35,8 +37,6 @@ std::uint16_t free_port() {
     close(probe);
     return ntohs(address.sin_port);
 }
-
-}  // namespace
 
 TestClient::TestClient(std::uint16_t port) : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
     const sockaddr_in address = loopback(port);
@@ -52,11 +52,6 @@ TestClient::~TestClient() {
 
 TestClient::TestClient(TestClient&& other) noexcept
     : socket_(std::exchange(other.socket_, -1)), received_(std::move(other.received_)) {}
-
-void TestClient::shrink_receive_buffer() {
-    const int bytes = 4096;
-    setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
-}
 
 void TestClient::send(std::string_view bytes) {
     while (!bytes.empty()) {
@@ -110,6 +105,9 @@ std::string request(std::initializer_list<std::string_view> args) {
     return bytes;
 }
 
+ServerTest::ServerTest() = default;
+ServerTest::~ServerTest() = default;
+
 void ServerTest::start(std::uint8_t replicas, Limits limits) {
     limits_ = limits;
     cluster_ = std::make_unique<FakeCluster>(replicas, limits_);
@@ -132,6 +130,8 @@ void ServerTest::start_server(ReplicaId id) {
     ports_[id] = server->port();
     servers_[id] = std::move(server);
 }
+
+void ServerTest::end_server(ReplicaId id) { servers_.erase(id); }
 
 void ServerTest::TearDown() {
     if (cluster_) cluster_->stop();

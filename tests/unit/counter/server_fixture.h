@@ -2,7 +2,7 @@
 #pragma once
 
 #include "tests/unit/counter/fake_log.h"
-#include "tools/counter/server.h"
+#include "tools/counter/limits.h"
 
 #include <gtest/gtest.h>
 
@@ -12,6 +12,8 @@
 #include <string_view>
 
 namespace lockstep::counter {
+
+class Server;
 
 // A blocking client with deadlines. A failure is a test failure.
 class TestClient {
@@ -33,9 +35,6 @@ class TestClient {
     // Whether the server has closed the connection and sent nothing more before.
     bool closed();
     void finish_sending();
-    // So small that replies pile up at the server.
-    void shrink_receive_buffer();
-    int descriptor() const { return socket_; }
 
  private:
     bool read_some();
@@ -43,15 +42,21 @@ class TestClient {
     std::string received_;
 };
 
+// A loopback port that nobody has just now: for servers that need to know each other's before they start.
+std::uint16_t free_port();
+
 // RESP's array of bulk strings.
 std::string request(std::initializer_list<std::string_view> args);
 
 class ServerTest : public testing::Test {
  protected:
+    ServerTest();
+    ~ServerTest() override;
     // Call once, before anything else.
     void start(std::uint8_t replicas = 1, Limits limits = {});
-    // Starts one server of the cluster (again), on the port it had.
+    // Starts one server of the cluster (again), on the port it had; and ends it.
     void start_server(ReplicaId id);
+    void end_server(ReplicaId id);
     void TearDown() override;
     TestClient client(std::uint8_t id = 1) { return TestClient(ports_.at(ReplicaId{id})); }
 
