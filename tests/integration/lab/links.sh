@@ -7,12 +7,13 @@ fail() {
     exit 1
 }
 
-# Two hundred messages between the devices of replicas 1 and 2, whose connection data goes over the loopback interface.
+# Two hundred messages between the devices of replicas 1 and 2, within so many seconds; the connection data goes over the
+# loopback interface, which is never cut.
 ping_pong() {
     local server tries result
-    timeout 20 ibv_rc_pingpong -e -d rxe1 -g 1 -s 64 -n 200 >/dev/null 2>&1 &
+    timeout 90 ibv_rc_pingpong -e -d rxe1 -g 1 -s 64 -n 200 >/dev/null 2>&1 &
     server=$!
-    for ((tries = 0; tries < 200; tries++)); do
+    for ((tries = 0; tries < 600; tries++)); do
         [[ -n $(ss -Hltn 'sport = :18515') ]] && break
         sleep 0.05
     done
@@ -23,12 +24,13 @@ ping_pong() {
     return "$result"
 }
 
-# A TCP connection from replica 1's address to replica 2's takes the same way as RDMA.
+# A TCP connection from replica 1's address to replica 2's, within so many seconds: it takes the same way as RDMA.
 tcp_connects() {
-    timeout 20 /usr/bin/python3 - <<'CONNECT' 2>/dev/null
+    timeout 60 /usr/bin/python3 - "$1" <<'CONNECT' 2>/dev/null
 import socket
+import sys
 server = socket.create_server(("10.9.0.2", 0))
-socket.create_connection(server.getsockname(), 2, source_address=("10.9.0.1", 0))
+socket.create_connection(server.getsockname(), int(sys.argv[1]), source_address=("10.9.0.1", 0))
 CONNECT
 }
 
@@ -40,18 +42,18 @@ for device in $LOCKSTEP_LAB_DEVICES; do
 done
 [[ $(ulimit -l) == unlimited ]] || fail "memory to lock is limited"
 
-ping_pong 20 || fail "ping-pong before the cut"
-tcp_connects || fail "TCP before the cut"
+ping_pong 60 || fail "ping-pong before the cut"
+tcp_connects 30 || fail "TCP before the cut"
 lab-link cut 1 2 || fail "cut"
 ! ping_pong 3 || fail "ping-pong over a cut link"
-! tcp_connects || fail "TCP over a cut link"
+! tcp_connects 2 || fail "TCP over a cut link"
 lab-link heal || fail "heal"
-ping_pong 20 || fail "ping-pong after healing"
-tcp_connects || fail "TCP after healing"
+ping_pong 60 || fail "ping-pong after healing"
+tcp_connects 30 || fail "TCP after healing"
 
 lab-link cut 1 2 rdma || fail "cut rdma"
 ! ping_pong 3 || fail "ping-pong with RDMA cut"
-tcp_connects || fail "TCP with RDMA cut"
+tcp_connects 30 || fail "TCP with RDMA cut"
 lab-link heal 1 2 || fail "heal 1 2"
 
 lab-link down 1
@@ -60,7 +62,7 @@ lab-link up 1
 lab-link remove 2
 ! ibv_devinfo -d rxe2 >/dev/null 2>&1 || fail "the device is still there"
 lab-link heal
-ping_pong 20 || fail "ping-pong after the port and the device came back"
+ping_pong 60 || fail "ping-pong after the port and the device came back"
 
 echo written >"$LOCKSTEP_LAB_OUT/kept" || fail "--out"
 echo lost >lost || fail "the current folder cannot be written"
