@@ -59,10 +59,6 @@ EntryHeader header_after(const Point& tail, EntryKind kind, const Stamp& stamp, 
                        .reserved = 0};
 }
 
-Point point_behind(const EntryHeader& header, Position start, std::uint64_t size) {
-    return Point{Index{header.index}, start + size, header.checksum, Ballot{header.ballot}, header.timestamp_ns};
-}
-
 // Chains `header` to `tail`, puts it into the ring there, and moves `tail` over the entry.
 inline void write_header(const Ring& ring, Point& tail, EntryHeader header, std::uint64_t hash, std::uint64_t size) {
     header.checksum = chain_checksum(header, hash, tail.checksum);
@@ -75,8 +71,6 @@ inline void write_header(const Ring& ring, Point& tail, EntryHeader header, std:
     const EntryHeader header = header_after(tail, EntryKind::pad, stamp, room - sizeof(EntryHeader));
     write_header(ring, tail, header, hash_payload({}, ring.genesis()), room);
 }
-
-void check_aligned(const Point& point) { LOCKSTEP_CHECK_OP(point.position.value % kEntryAlignment, ==, 0); }
 
 }  // namespace
 
@@ -102,7 +96,7 @@ Ring::Ring(std::span<std::byte> memory, std::uint64_t genesis)
 }
 
 std::optional<VerifiedEntry> next_entry(const Ring& ring, const Point& after, Position limit) {
-    check_aligned(after);
+    LOCKSTEP_CHECK_OP(after.position.value % kEntryAlignment, ==, 0);
     if (after.position >= limit || limit - after.position < sizeof(EntryHeader)) return std::nullopt;
     const std::byte* const start = ring.at(after.position);
     EntryHeader header;
@@ -131,17 +125,6 @@ std::optional<VerifiedEntry> next_entry(const Ring& ring, const Point& after, Po
                          .start = after.position};
 }
 
-Point step_over_verified(const Ring& ring, const Point& at) {
-    check_aligned(at);
-    EntryHeader header;
-    std::memcpy(&header, ring.at(at.position), sizeof header);
-    LOCKSTEP_CHECK_OP(header.index, ==, at.index.value + 1);
-    const std::uint64_t size = header.kind == EntryKind::pad ? sizeof(EntryHeader) + std::uint64_t{header.length}
-                                                             : entry_bytes(header.length);
-    LOCKSTEP_CHECK_OP(size, <=, ring.bytes_to_lap_end(at.position));
-    return point_behind(header, at.position, size);
-}
-
 std::uint64_t bytes_to_append(const Ring& ring, Position at, std::uint64_t payload_bytes) {
     const std::uint64_t size = entry_bytes(payload_bytes);
     const std::uint64_t room = ring.bytes_to_lap_end(at);
@@ -152,7 +135,7 @@ Position append(const Ring& ring, Point& tail, EntryKind kind, const Stamp& stam
                 std::uint64_t hash_of_payload) {
     const std::uint64_t size = entry_bytes(payload.size());
     // What a reader would refuse is never written.
-    check_aligned(tail);
+    LOCKSTEP_CHECK_OP(tail.position.value % kEntryAlignment, ==, 0);
     LOCKSTEP_CHECK_OP(size, <=, ring.geometry().max_entry_bytes);
     LOCKSTEP_CHECK_OP(stamp.ballot.value, >=, tail.ballot.value);
     LOCKSTEP_CHECK_OP(stamp.timestamp_ns, >=, tail.timestamp_ns);

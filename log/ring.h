@@ -1,10 +1,13 @@
 // The ring: a replica's window of the log stream, in memory that others may write.
 #pragma once
 
+#include "log/check.h"
 #include "log/entry.h"
 
 #include <lockstep/types.h>
 
+#include <cstddef>
+#include <cstring>
 #include <optional>
 #include <span>
 
@@ -65,9 +68,30 @@ struct VerifiedEntry {
 // Never looks at `limit` or past it.
 std::optional<VerifiedEntry> next_entry(const Ring& ring, const Point& after, Position limit);
 
+// The point behind an entry of `size` bytes.
+inline Point point_behind(const EntryHeader& header, Position start, std::uint64_t size) {
+    return Point{Index{header.index}, start + size, header.checksum, Ballot{header.ballot}, header.timestamp_ns};
+}
+
 // The point behind the entry that starts at `at.position`, from its header alone. Only for bytes that were verified
-// before and that S11 protects since.
-Point step_over_verified(const Ring& ring, const Point& at);
+// before and that S11 protects since. Inline: a replica steps over every entry that it commits and applies.
+inline Point step_over_verified(const Ring& ring, const Point& at) {
+    LOCKSTEP_CHECK_OP(at.position.value % kEntryAlignment, ==, 0);
+    EntryHeader header;
+    std::memcpy(&header, ring.at(at.position), sizeof header);
+    LOCKSTEP_CHECK_OP(header.index, ==, at.index.value + 1);
+    const std::uint64_t bytes = sizeof(EntryHeader) + std::uint64_t{header.length};
+    const std::uint64_t size = header.kind == EntryKind::pad ? bytes : entry_bytes(header.length);
+    LOCKSTEP_CHECK_OP(size, <=, ring.bytes_to_lap_end(at.position));
+    return point_behind(header, at.position, size);
+}
+
+// Whether the entry that starts there is a pad. Only for bytes as above.
+inline bool is_pad(const Ring& ring, Position start) {
+    EntryKind kind;
+    std::memcpy(&kind, ring.at(start) + offsetof(EntryHeader, kind), sizeof kind);
+    return kind == EntryKind::pad;
+}
 
 // What a leader adds to an entry.
 struct Stamp {

@@ -33,7 +33,6 @@ void Core::on(Now, const event::Look& look, Effects&) {
         }
         const auto entry = log::next_entry(ring_, at, look.limit);
         if (!entry) break;
-        if (entry->header.kind == log::EntryKind::pad) lap_ends_.note_pad(entry->start);
         at = entry->end;
         certified = std::max(certified, Index{entry->header.commit});
         // S8: believed up to the last entry of the promised ballot. What stands behind it may be of an older ballot,
@@ -63,13 +62,18 @@ void Core::take_certificate(Index index, std::uint64_t checksum) {
     }
     log::Point at = commit_;
     while (at.index < index) at = log::step_over_verified(ring_, at);
-    if (at.checksum == checksum) set_commit(at);
+    if (at.checksum == checksum) commit_up_to(index);
 }
 
-// `index` is committed in the chain that runs up to end_.
+// `index` is committed in the chain that runs up to end_. Pads are remembered here and not when they are first seen: one
+// that is not committed may be replaced by entries that fill the lap.
 void Core::commit_up_to(Index index) {
     log::Point at = commit_;
-    while (at.index < index && at.index < end_.index) at = log::step_over_verified(ring_, at);
+    while (at.index < index && at.index < end_.index) {
+        const Position start = at.position;
+        at = log::step_over_verified(ring_, at);
+        if (log::is_pad(ring_, start)) lap_ends_.note_pad(start);
+    }
     if (at.index > commit_.index) set_commit(at);
 }
 

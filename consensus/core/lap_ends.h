@@ -16,7 +16,7 @@ class LapEnds {
  public:
     explicit LapEnds(std::uint64_t ring_bytes) : ring_bytes_(ring_bytes) {}
 
-    // `entry` verified, or was just made.
+    // A pad starts there: committed, or in the log that this replica leads with.
     void note_pad(Position start) {
         const std::uint64_t lap = start.value / ring_bytes_;
         ends_[lap % ends_.size()] = {lap, start + sizeof(log::EntryHeader)};

@@ -68,6 +68,8 @@ void Core::on(Now now, const event::Fenced& fenced, Effects& effects) {
         if (state_ == State::preparing) count_promises(now, effects);
         return;
     }
+    // The new holder rewrites what is above the commit: pads there are not to be remembered.
+    lap_ends_.forget_from(commit_.position);
     incoming_.answer = Promise{.ballot = promised_,
                                .candidate = incoming_.holder_incarnation,
                                .open_number = incoming_.open_number,
