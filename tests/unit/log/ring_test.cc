@@ -132,6 +132,18 @@ TEST(Entry, larger_than_the_largest_size_is_not_read) {
     }
 }
 
+// The bytes go on behind the ring, and are right: but they are not the ring's.
+TEST(Entry, that_crosses_the_rings_end_is_not_read) {
+    TestRing longer(2048, kGenesis);
+    const Ring ring(longer.memory().first(1024), kGenesis);
+    const Point before{Index{4}, Position{1024 - 128}, 1, Ballot{300}, 50};
+    for (const std::uint64_t length : {128u - 48u, 128u - 48u + 1u, 256u - 48u}) {
+        Point tail = before;
+        append(longer, tail, EntryKind::command, Stamp{Ballot{300}, Index{4}, 50}, bytes(length));
+        EXPECT_EQ(next_entry(ring, before, kNoLimit).has_value(), length == 128 - 48) << length;
+    }
+}
+
 TEST(Append, of_what_a_reader_would_refuse_aborts) {
     TestRing ring(1024, kGenesis);
     Point tail{Index{3}, Position{64}, 1, Ballot{300}, 50};
