@@ -90,6 +90,7 @@ void Core::on(Now now, const event::Received& received, Effects& effects) {
         if (from->up) return;
         from->incarnation = received.incarnation;
         from->form_acked = false;
+        from->heartbeats = 0;
     }
     std::visit([&](const auto& message) { receive(now, *from, message, effects); }, received.message);
 }

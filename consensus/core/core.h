@@ -68,7 +68,7 @@ class Core {
 
     Role role() const;
     Ballot promised() const { return promised_; }
-    // Who leads, as far as this replica knows; none if it hears nobody.
+    // Who leads, as far as this replica knows: the one it last heard; none once that one is known to have failed.
     ReplicaId leader() const;
     const log::Point& commit() const { return commit_; }
     const log::Point& applied() const { return applied_; }

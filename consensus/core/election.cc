@@ -37,7 +37,10 @@ void Core::consider_campaign(Now now, Effects& effects) {
 }
 
 void Core::start_pre_vote(Now now, Ballot handed_over, Effects& effects) {
-    if (!config_.names(self())) return;  // S5: it could not lead
+    if (!config_.names(self())) {  // S5: it could not lead
+        campaign_at_ns_ = now.monotonic_ns + options_.election_timeout_ns;
+        return;
+    }
     LOCKSTEP_CHECK(state_ == State::follower);
     state_ = State::pre_voting;
     handed_over_ = handed_over;
@@ -141,6 +144,7 @@ void Core::receive(Now now, Peer& from, const Promise& message, Effects& effects
         case State::adopting:
             from.promise = message;
             from.promise_incarnation = from.incarnation;
+            from.prepare_again_ns = 0;
             if (state_ == State::preparing) count_promises(now, effects);
             break;
         case State::leader:

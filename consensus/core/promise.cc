@@ -22,7 +22,8 @@ void Core::receive(Now now, const Peer& from, const Prepare& message, Effects& e
                                                    state_ == State::leader ? fit_to_lead(now) : hears_leader(now)}});
         return;
     }
-    if (same && message.open_number <= incoming_.open_number) {
+    const bool failed = incoming_.state == Incoming::State::none && message.open_number == incoming_.open_number;
+    if (same && message.open_number <= incoming_.open_number && !failed) {
         // A repeat of the newest gets the stored answer, and nothing is fenced; an older one nothing at all.
         if (message.open_number == incoming_.open_number && incoming_.state == Incoming::State::open)
             effects.push(effect::Send{from.id, incoming_.answer});
@@ -44,6 +45,7 @@ void Core::make_promise(Now now, Ballot ballot, ReplicaId candidate, Incarnation
     stop_leading(now, effects);
     state_ = State::follower;
     own_last_.reset();
+    look_again_ = false;
     incoming_.state = Incoming::State::fencing;
     incoming_.holder = candidate;
     incoming_.holder_incarnation = incarnation;
@@ -60,7 +62,6 @@ void Core::on(Now now, const event::Fenced& fenced, Effects& effects) {
     // S8: nothing above the commit is believed until the new ballot's leader has written behind it.
     end_ = commit_;
     looked_limit_ = {};
-    notice_index_ = {};
 
     if (incoming_.holder == options_.id) {
         incoming_.state = Incoming::State::none;
@@ -89,7 +90,11 @@ void Core::on(Now now, const event::Fenced& fenced, Effects& effects) {
 
 void Core::on(Now, const event::IncomingOpened& opened, Effects& effects) {
     if (opened.serial != incoming_.serial || incoming_.state != Incoming::State::opening) return;
-    incoming_.answer.lane = opened.address;
+    if (!opened.address) {
+        incoming_.state = Incoming::State::none;  // a repeat of the prepare tries again
+        return;
+    }
+    incoming_.answer.lane = *opened.address;
     incoming_.state = Incoming::State::open;
     effects.push(effect::Send{incoming_.holder, incoming_.answer});
 }
@@ -105,6 +110,7 @@ log::Point Core::scan_to_true_end() {
         if (entry->header.kind == log::EntryKind::pad) lap_ends_.note_pad(entry->start);
         certified = std::max(certified, Index{entry->header.commit});
         last = entry->end;
+        if (last.index == notice_index_ && last.checksum == notice_checksum_) certified = last.index;
     }
     end_ = last;
     commit_up_to(certified);

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <variant>
 
@@ -73,7 +74,7 @@ struct Fenced {
 };
 struct IncomingOpened {
     std::uint64_t serial = 0;
-    LaneAddress address;
+    std::optional<LaneAddress> address;  // none: the fabric could not
 };
 struct FormationKept {
     std::uint64_t genesis = 0;

@@ -44,7 +44,8 @@ Result<void> Driver::turn(nanoseconds wait) {
 
 nanoseconds Driver::patience() {
     // Where requests wait for room, only an event makes some: no use in turning at once.
-    const bool waiting = !waits_for_room_ && (queue_.fetch(), queue_.has_proposal() || queue_.has_read());
+    queue_.fetch();
+    const bool waiting = (queue_.has_proposal() && !waits_for_room_) || queue_.has_read();
     if (more_to_post_ || waiting || core_.applied().index < core_.commit().index) return nanoseconds{0};
     const std::uint64_t now = clock_.now().monotonic_ns;
     return nanoseconds{core_.deadline() > now ? core_.deadline() - now : 0};
@@ -140,7 +141,7 @@ void Driver::carry_out(const core::effect::OpenIncoming& effect) {
     if (address) {
         outcomes_.push_back(core::event::IncomingOpened{effect.serial, address.value()});
     } else {
-        // The candidate asks again with a higher open number, or another one does.
+        outcomes_.push_back(core::event::IncomingOpened{effect.serial, std::nullopt});
         spdlog::error("{}: cannot open a lane for {}: {}", to_string(options_.id), to_string(effect.holder),
                       address.error().message());
     }

@@ -33,13 +33,19 @@ void RequestQueue::close() {
 }
 
 void RequestQueue::fetch() {
-    if (has_proposal() || has_read()) return;
-    fetched_.bytes.clear();
-    fetched_.proposals.clear();
-    fetched_.reads.clear();
-    next_proposal_ = next_read_ = 0;
     const std::lock_guard lock(mutex_);
-    std::swap(incoming_, fetched_);
+    if (!has_proposal()) {
+        fetched_.bytes.clear();
+        fetched_.proposals.clear();
+        next_proposal_ = 0;
+        std::swap(incoming_.bytes, fetched_.bytes);
+        std::swap(incoming_.proposals, fetched_.proposals);
+    }
+    if (!has_read()) {
+        fetched_.reads.clear();
+        next_read_ = 0;
+        std::swap(incoming_.reads, fetched_.reads);
+    }
 }
 
 }  // namespace lockstep::replica

@@ -33,7 +33,7 @@ class RequestQueue {
     // From now on every push says `closed`.
     void close();
 
-    // Fetches what was pushed, once all that was fetched before is taken.
+    // Fetches the proposals that were pushed, once all that were fetched before are taken; reads likewise.
     void fetch();
     bool has_proposal() const { return next_proposal_ < fetched_.proposals.size(); }
     // The oldest fetched one; its bytes stay valid until it is popped and `fetch` is called.

@@ -61,11 +61,52 @@ class Chaos {
         pause_percent_ = chance(50) ? random_.below(10) : 0;
         cut_percent_ = chance(50) ? random_.below(10) : 0;
         break_percent_ = chance(50) ? random_.below(10) : 0;
+        attack_percent_ = chance(60) ? random_.below(12) : 0;
         burst_ = 1 + random_.below(20);
         largest_ = chance(50) ? 64 : cluster_.core(any()).ring().bytes() / 4 - 64;
     }
 
+    // Take-overs with writes in flight are where the rules are needed: whoever leads is paused, cut off or disturbed more
+    // often than others, and clients go on asking it.
+    void attack_leader() {
+        const auto leads = cluster_.leader();
+        if (!leads || !chance(attack_percent_)) return;
+        old_leader_ = *leads;
+        for (std::uint64_t i = random_.below(burst_ + 1); i > 0; --i) cluster_.propose(*leads, random_.below(largest_));
+        cluster_.run_for(random_.below(60'000));
+        switch (random_.below(3)) {
+            case 0:
+                if (!cluster_.paused(*leads)) cluster_.pause(*leads);
+                break;
+            case 1:
+                for (const ReplicaId id : cluster_.ids())
+                    if (id != *leads && chance(70)) cluster_.network().cut(*leads, id);
+                break;
+            case 2:
+                for (const ReplicaId id : cluster_.ids())
+                    if (id != *leads && chance(70)) cluster_.network().cut(id, *leads);
+                break;
+        }
+        // Long enough for another to lead, then short enough for this one not to know it yet.
+        cluster_.run_for((chance(50) ? 200 : 20) * kMs + random_.below(20 * kMs));
+        ask_old_leader();
+        if (cluster_.alive(old_leader_) && cluster_.paused(old_leader_)) cluster_.resume(old_leader_);
+        ask_old_leader();
+        if (chance(60)) cluster_.network().heal_all();
+    }
+
+    void ask_old_leader() {
+        if (!cluster_.alive(old_leader_)) return;
+        for (int i = 0; i < 3; ++i) {
+            cluster_.read(old_leader_);
+            cluster_.propose(old_leader_, random_.below(largest_));
+            if (const auto leads = cluster_.leader()) cluster_.propose(*leads);
+            cluster_.run_for(random_.below(100'000));
+        }
+    }
+
     void disturb() {
+        attack_leader();
         if (crashes_ > 0 && chance(1)) crash();
         const ReplicaId one = any();
         if (cluster_.paused(one) ? chance(30) : chance(pause_percent_))
@@ -131,6 +172,8 @@ class Chaos {
         std::size_t reached = 0;
         for (const ReplicaId id : cluster_.ids()) reached += cluster_.core(id).applied().index >= target ? 1 : 0;
         require(reached >= replicas_ / 2 + 1, "no majority follows after healing");
+        require(cluster_.run_until(1000 * kMs, [&] { return cluster_.history().open() == 0; }),
+                "a proposal or a read never ended (S17)");
         cluster_.history().check_complete();
     }
 
@@ -157,6 +200,8 @@ class Chaos {
     std::uint64_t pause_percent_ = 0;
     std::uint64_t cut_percent_ = 0;
     std::uint64_t break_percent_ = 0;
+    std::uint64_t attack_percent_ = 0;
+    ReplicaId old_leader_;
     std::uint64_t burst_ = 1;
     std::uint64_t largest_ = 64;
     std::uint64_t next_try_ns_ = 0;

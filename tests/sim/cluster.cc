@@ -30,7 +30,7 @@ void Recorder::apply(std::span<const Entry> batch, Replies& replies) {
     }
 }
 
-Cluster::Node::Node(Cluster& owner, ReplicaId node_id, Incarnation life)
+Cluster::Node::Node(Cluster& owner, ReplicaId node_id, Incarnation life, bool form)
     : cluster(owner),
       id(node_id),
       incarnation(life),
@@ -38,7 +38,7 @@ Cluster::Node::Node(Cluster& owner, ReplicaId node_id, Incarnation life)
       scratch_storage(owner.options_.ring_bytes + kAlignment),
       recorder(std::make_unique<Recorder>(owner.history_, node_id, life)),
       queue(owner.options_.max_queued, std::size_t{1} << 20) {
-    driver = std::make_unique<replica::Driver>(owner.core_options(id, life), *fabric,
+    driver = std::make_unique<replica::Driver>(owner.core_options(id, life, form), *fabric,
                                                aligned(scratch_storage, owner.options_.ring_bytes), *recorder, queue,
                                                *this, *this);
 }
@@ -62,24 +62,28 @@ Cluster::~Cluster() {
     nodes_.clear();
 }
 
-core::CoreOptions Cluster::core_options(ReplicaId id, Incarnation incarnation) {
+core::CoreOptions Cluster::core_options(ReplicaId id, Incarnation incarnation, bool form) {
     core::CoreOptions options;
     options.id = id;
     options.incarnation = incarnation;
     for (std::size_t i = 0; i < options_.replicas; ++i)
         options.members[i] = ReplicaId{static_cast<std::uint8_t>(i + 1)};
     options.member_count = options_.replicas;
-    options.form = true;
+    options.form = form;
     options.election_timeout_ns = options_.election_timeout_ns;
     options.heartbeat_ns = options_.heartbeat_ns;
     options.random_seed = network_.random().next();
     return options;
 }
 
-void Cluster::start(ReplicaId id) {
+void Cluster::start(ReplicaId id) { start(id, true); }
+
+void Cluster::restart(ReplicaId id) { start(id, false); }
+
+void Cluster::start(ReplicaId id, bool form) {
     LOCKSTEP_CHECK(!nodes_.contains(id));
     const Incarnation incarnation{network_.random().next() | 1};
-    auto& node = nodes_[id] = std::make_unique<Node>(*this, id, incarnation);
+    auto& node = nodes_[id] = std::make_unique<Node>(*this, id, incarnation, form);
     plan_turn(*node, network_.now_ns() + kTurnNs);
 }
 
@@ -134,28 +138,35 @@ void Cluster::run_for(std::uint64_t ns) {
 }
 
 bool Cluster::propose(ReplicaId id, std::size_t bytes) {
-    Node& node = *nodes_.at(id);
     const std::uint64_t number = ++proposals_;
     std::string command = std::to_string(number);
     if (bytes > command.size()) command.resize(bytes, ' ');
     history_.proposed(number);
     Replica::Done done = [this, number](const Outcome& outcome) { history_.ended(number, outcome); };
+    if (propose(id, command, done)) return true;
+    done(Outcome{Fate::rejected, Reason::busy, {}, {}, {}});
+    return false;
+}
+
+bool Cluster::propose(ReplicaId id, std::string_view command, Replica::Done done) {
+    Node& node = *nodes_.at(id);
     const auto pushed = node.queue.push_proposal(std::as_bytes(std::span(command)), done);
-    if (pushed != replica::RequestQueue::Pushed::taken) {
-        done(Outcome{Fate::rejected, Reason::busy, {}, {}, {}});
-        return false;
-    }
+    if (pushed != replica::RequestQueue::Pushed::taken) return false;
     node.fabric->wake();
     return true;
 }
 
 void Cluster::read(ReplicaId id) {
-    Node& node = *nodes_.at(id);
     const Index must_see = history_.read_began();
-    Replica::Done done = [this, must_see](const Outcome& outcome) {
-        if (outcome.fate == Fate::applied) history_.read_ended(must_see, outcome.index);
-    };
-    if (node.queue.push_read(done) == replica::RequestQueue::Pushed::taken) node.fabric->wake();
+    Replica::Done done = [this, must_see](const Outcome& outcome) { history_.read_ended(must_see, outcome); };
+    if (!read(id, done)) done(Outcome{Fate::rejected, Reason::busy, {}, {}, {}});
+}
+
+bool Cluster::read(ReplicaId id, Replica::Done done) {
+    Node& node = *nodes_.at(id);
+    if (node.queue.push_read(done) != replica::RequestQueue::Pushed::taken) return false;
+    node.fabric->wake();
+    return true;
 }
 
 std::optional<ReplicaId> Cluster::leader() const {

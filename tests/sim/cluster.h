@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lockstep::sim {
@@ -49,6 +50,8 @@ class Cluster {
     // Starts a first life of `id`, taking part in forming. A crashed replica of memory mode cannot come back.
     void start(ReplicaId id);
     void start_all();
+    // Starts a life of `id` that finds its marker of an earlier one, so takes no part in forming.
+    void restart(ReplicaId id);
     // Ends its process: its memory is gone.
     void crash(ReplicaId id);
     // A paused process does nothing, but its memory is there for others to read and write.
@@ -71,6 +74,10 @@ class Cluster {
     // Proposes through `id`; the number is the command (padded with blanks to `bytes`). False if it was not taken.
     bool propose(ReplicaId id, std::size_t bytes = 0);
     void read(ReplicaId id);
+    // The same for a command of the caller's own, whose end only the caller hears of. False if the queue is full: then
+    // `done` is not called.
+    bool propose(ReplicaId id, std::string_view command, Replica::Done done);
+    bool read(ReplicaId id, Replica::Done done);
 
     // The one that leads in the highest ballot, if any.
     std::optional<ReplicaId> leader() const;
@@ -88,7 +95,7 @@ class Cluster {
 
  private:
     struct Node final : replica::Clock, replica::FormationStore {
-        Node(Cluster& owner, ReplicaId node_id, Incarnation life);
+        Node(Cluster& owner, ReplicaId node_id, Incarnation life, bool form);
         core::Now now() override;
         Result<void> keep(std::uint64_t, const core::Config&, bool) override { return {}; }
 
@@ -107,7 +114,8 @@ class Cluster {
 
     void plan_turn(Node& node, std::uint64_t at_ns);
     void turn(Node& node);
-    core::CoreOptions core_options(ReplicaId id, Incarnation incarnation);
+    void start(ReplicaId id, bool form);
+    core::CoreOptions core_options(ReplicaId id, Incarnation incarnation, bool form);
 
     const Options options_;
     transport::sim::Network network_;

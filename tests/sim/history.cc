@@ -58,8 +58,12 @@ void History::ended(std::uint64_t number, const Outcome& outcome) {
     }
 }
 
-void History::read_ended(Index must_see, Index saw) {
+void History::read_ended(Index must_see, const Outcome& outcome) {
+    if (open_reads_ == 0) throw Violation("a read ended twice (S17)");
+    --open_reads_;
+    if (outcome.fate != Fate::applied) return;
     ++reads_;
+    const Index saw = outcome.index;
     if (saw < must_see)
         throw Violation("a read saw the state at " + to_string(saw) + " though " + to_string(must_see) +
                         " was acknowledged before it began (S15)");

@@ -35,8 +35,13 @@ class History {
     void proposed(std::uint64_t number) { open_.insert(number); }
     void ended(std::uint64_t number, const Outcome& outcome);
     // A read begins: what it must see at least. Give the result to `read_ended`.
-    Index read_began() const { return seen_; }
-    void read_ended(Index must_see, Index saw);
+    Index read_began() {
+        ++open_reads_;
+        return seen_;
+    }
+    void read_ended(Index must_see, const Outcome& outcome);
+    // Proposals and reads that have not ended.
+    std::size_t open() const { return open_.size() + open_reads_; }
 
     // At the end of a run, when `id` has applied everything: acknowledged proposals are there once, rejected ones not
     // at all, unknown ones once at most, and nothing else.
@@ -63,6 +68,7 @@ class History {
     std::set<std::uint64_t> unknown_;
     Index seen_;  // the highest index that any client has been told of
     std::size_t reads_ = 0;
+    std::size_t open_reads_ = 0;
 };
 
 }  // namespace lockstep::sim

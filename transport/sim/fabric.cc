@@ -68,7 +68,13 @@ void SimFabric::connect_lane(LaneId lane_id, ReplicaId peer, const LaneAddress& 
         } else {
             break_later(lane, "refused: the lane was revoked or used before");
         }
-    });
+    }, [network = &network_, lane] { lose_piece(*network, lane); });
+}
+
+// F1: with one piece lost on the way, nothing behind it lands; the holder hears that the lane is broken.
+void SimFabric::lose_piece(Network& network, const LanePtr& lane) {
+    lane->lost_piece = true;
+    if (!lane->ended) network.node(lane->holder)->break_later(lane, "no acknowledgement: retries exhausted");
 }
 
 SimFabric::LanePtr SimFabric::lane(LaneId id) const {
@@ -90,15 +96,27 @@ bool SimFabric::post(LaneId lane_id, Position at, std::uint64_t bytes, std::opti
     const std::uint64_t piece = network_.faults_.piece_bytes;
     // A break in the middle: from a random byte on nothing is sent.
     std::uint64_t sent = bytes;
-    const bool breaks = network_.chance(network_.faults_.lane_breaks_chance);
+    bool breaks = network_.chance(network_.faults_.lane_breaks_chance);
     if (breaks) sent = bytes == 0 ? 0 : network_.random_.below(bytes / 8 + 1) * 8;
+    auto cut = bytes == 0 ? std::nullopt : network_.take_write_cut(id_, posted->peer);
+    if (cut && cut->breaks) {
+        breaks = true;
+        sent = std::min(bytes, cut->bytes);
+        cut.reset();
+    }
     for (std::uint64_t done = 0; done < sent || (sent == 0 && !breaks);) {
         std::uint64_t size = sent - done;
         if (piece != 0 && size > piece) size = std::min(size, (network_.random_.below(piece / 64) + 1) * 64);
+        const bool holds = cut && done + size > cut->bytes;
+        if (holds) {
+            size = cut->bytes - done;
+            cut.reset();
+        }
         const bool last = !breaks && done + size == bytes;
         posted->next_send_ns = std::max(posted->next_send_ns, network_.now_ns() + network_.random_.below(2'000));
-        network_.at(posted->next_send_ns, [this, posted, at = at + done, size, last, count, probe] {
+        network_.at(posted->next_send_ns, [this, posted, at = at + done, size, last, count, probe, holds] {
             if (!posted->ended) send_piece(posted, at, size, last, count, probe);
+            if (holds) network_.hold(Network::Kind::piece, id_, posted->peer);
         });
         done += size;
         if (last) break;
@@ -124,7 +142,8 @@ void SimFabric::send_piece(const LanePtr& lane, Position at, std::uint64_t bytes
     network_.deliver(Network::Kind::piece, id_, lane->peer, lane->next_arrival_ns,
                      [network = &network_, lane, at, content = std::move(content), last, count, probe] {
                          land(*network, lane, at, content, last, count, probe);
-                     });
+                     },
+                     [network = &network_, lane] { lose_piece(*network, lane); });
 }
 
 // What is on its way lands whether or not its sender still lives; only a living one hears of it.
@@ -163,6 +182,8 @@ void SimFabric::complete(const LanePtr& lane, std::uint64_t count) {
         event.lane = lane->id;
         event.count = count;
         push(std::move(event));
+    }, [this, lane] {
+        if (!lane->ended) break_later(lane, "no acknowledgement: retries exhausted");
     });
 }
 
@@ -262,9 +283,11 @@ void SimFabric::read_ring(ReadId read, ReplicaId peer, Position at, std::span<st
     const bool torn = network_.chance(network_.faults_.read_torn_chance);
     const std::uint64_t first = torn ? network_.random_.below(into.size() / 8 + 1) * 8 : into.size();
     const std::uint64_t offset = at.value & (network_.ring_bytes_ - 1);
-    const auto copy = [this, peer, theirs = up->second, offset, into](std::uint64_t from, std::uint64_t to) {
+    const std::uint64_t intact = network_.take_read_tear(id_, peer);
+    const auto copy = [this, peer, theirs = up->second, offset, into, intact](std::uint64_t from, std::uint64_t to) {
         const SimFabric* target = network_.node(peer);
         if (target == nullptr || target->incarnation_ != theirs) return false;
+        to = std::min(to, intact);
         if (to > from) std::memcpy(into.data() + from, target->memory_ + offset + from, to - from);
         return true;
     };

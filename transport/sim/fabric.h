@@ -82,6 +82,7 @@ class SimFabric final : public Fabric {
                     std::optional<std::uint64_t> probe);
     static void land(Network& network, const LanePtr& lane, Position at, const std::vector<std::byte>& bytes, bool last,
                      std::uint64_t count, std::optional<std::uint64_t> probe);
+    static void lose_piece(Network& network, const LanePtr& lane);
     void complete(const LanePtr& lane, std::uint64_t count);
     void break_later(const LanePtr& lane, const std::string& why);
     LanePtr lane(LaneId id) const;

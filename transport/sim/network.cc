@@ -64,14 +64,18 @@ std::uint64_t Network::latency() {
 }
 
 void Network::deliver(Kind kind, ReplicaId from, ReplicaId to, std::uint64_t earliest_ns,
-                      std::function<void()> arrive) {
-    if (is_cut(from, to)) return;
+                      std::function<void()> arrive, std::function<void()> lost) {
+    if (is_cut(from, to)) {
+        if (lost) lost();
+        return;
+    }
     if (const auto held = held_.find({kind, {from, to}}); held != held_.end()) {
         held->second.push_back(std::move(arrive));
         return;
     }
-    at(earliest_ns, [this, from, to, arrive = std::move(arrive)] {
+    at(earliest_ns, [this, from, to, arrive = std::move(arrive), lost = std::move(lost)] {
         if (!is_cut(from, to)) arrive();
+        else if (lost) lost();
     });
 }
 
@@ -114,6 +118,33 @@ void Network::release(Kind kind, ReplicaId from, ReplicaId to) {
 
 void Network::drop_held(Kind kind, ReplicaId from, ReplicaId to) {
     if (const auto held = held_.find({kind, {from, to}}); held != held_.end()) held->second.clear();
+}
+
+void Network::repeat_held(Kind kind, ReplicaId from, ReplicaId to) {
+    const auto held = held_.find({kind, {from, to}});
+    if (held == held_.end()) return;
+    std::uint64_t time_ns = now_ns_;
+    for (const auto& arrive : held->second) at(++time_ns, arrive);
+}
+
+void Network::cut_next_write(ReplicaId from, ReplicaId to, std::uint64_t bytes, bool breaks) {
+    write_cuts_[{from, to}] = {bytes, breaks};
+}
+
+std::optional<Network::WriteCut> Network::take_write_cut(ReplicaId from, ReplicaId to) {
+    const auto found = write_cuts_.find({from, to});
+    if (found == write_cuts_.end()) return std::nullopt;
+    const WriteCut cut = found->second;
+    write_cuts_.erase(found);
+    return cut;
+}
+
+std::uint64_t Network::take_read_tear(ReplicaId reader, ReplicaId of) {
+    const auto found = read_tears_.find({reader, of});
+    if (found == read_tears_.end()) return UINT64_MAX;
+    const std::uint64_t bytes = found->second;
+    read_tears_.erase(found);
+    return bytes;
 }
 
 }  // namespace lockstep::transport::sim

@@ -69,6 +69,13 @@ class Network {
     void hold(Kind kind, ReplicaId from, ReplicaId to);
     void release(Kind kind, ReplicaId from, ReplicaId to);
     void drop_held(Kind kind, ReplicaId from, ReplicaId to);
+    // Lets a copy of all that is held arrive, and goes on holding it.
+    void repeat_held(Kind kind, ReplicaId from, ReplicaId to);
+    // The next write of the ring from one to the other is cut behind its first `bytes`: what follows, and all later
+    // ones, are held as pieces; or if the lane `breaks`, they are never sent.
+    void cut_next_write(ReplicaId from, ReplicaId to, std::uint64_t bytes, bool breaks);
+    // The next read of `of`'s ring by `reader` brings its first `bytes` only, and says nothing of it (F6).
+    void tear_next_read(ReplicaId reader, ReplicaId of, std::uint64_t bytes) { read_tears_[{reader, of}] = bytes; }
 
     // Called when something arrived at a node; `soon` is false for bytes that landed in its ring.
     std::function<void(ReplicaId node, bool soon)> on_arrival;
@@ -84,13 +91,20 @@ class Network {
         }
     };
     using Link = std::pair<ReplicaId, ReplicaId>;
+    struct WriteCut {
+        std::uint64_t bytes;
+        bool breaks;
+    };
 
     bool chance(std::uint64_t of_a_million) { return of_a_million != 0 && random_.below(1'000'000) < of_a_million; }
     std::uint64_t latency();
-    // Sends something that arrives by `arrive`, in order with what else was sent on this link if `in_order`.
-    void deliver(Kind kind, ReplicaId from, ReplicaId to, std::uint64_t earliest_ns, std::function<void()> arrive);
+    // Sends something that arrives by `arrive`, or not at all: then `lost` is called, where there is one.
+    void deliver(Kind kind, ReplicaId from, ReplicaId to, std::uint64_t earliest_ns, std::function<void()> arrive,
+                 std::function<void()> lost = nullptr);
     SimFabric* node(ReplicaId id);
     void detach(ReplicaId id);
+    std::optional<WriteCut> take_write_cut(ReplicaId from, ReplicaId to);
+    std::uint64_t take_read_tear(ReplicaId reader, ReplicaId of);
     std::uint64_t fresh_number() { return ++numbers_; }
 
     const std::uint64_t ring_bytes_;
@@ -103,6 +117,8 @@ class Network {
     std::map<ReplicaId, SimFabric*> nodes_;
     std::set<Link> cuts_;
     std::map<std::pair<Kind, Link>, std::vector<std::function<void()>>> held_;
+    std::map<Link, WriteCut> write_cuts_;
+    std::map<Link, std::uint64_t> read_tears_;
 };
 
 }  // namespace lockstep::transport::sim
