@@ -205,6 +205,7 @@ RC_GTEST_PROP(Reader, appender_and_stepper_agree_over_many_laps, ()) {
         while (read != c.chain.tail()) {
             const auto entry = next_entry(c.ring, read, c.chain.tail().position);
             RC_ASSERT(entry.has_value());
+            RC_ASSERT(is_pad(c.ring, read.position) == (entry->header.kind == EntryKind::pad));
             stepped = step_over_verified(c.ring, stepped);
             read = entry->end;
             RC_ASSERT(stepped == read);
