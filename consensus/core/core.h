@@ -179,6 +179,7 @@ class Core {
     // replication.cc
     void append_no_op_when_ready(Now now, Effects& effects);
     Position kept_for_majority() const;
+    void post_notices(Effects& effects);
     bool make_room(Now now, Position new_end, bool may_use_reserve, Effects& effects);
     log::Stamp stamp(Now now);
     bool flush_lane(Now now, Peer& peer, Effects& effects);
@@ -288,6 +289,9 @@ class Core {
     log::Point no_op_;                   // the point behind the own no-op; index 0 before it is appended
     Position room_until_;                // commands may be appended up to here without another look (S11)
     bool log_full_ = false;
+    bool waits_for_room_ = false;        // a command did not fit since the last flush
+    Index noticed_;                      // the last commit that followers were told of on its own
+    std::uint64_t notice_sequence_ = 0;
     std::uint64_t base_timestamp_ns_ = 0;
     std::uint64_t base_monotonic_ns_ = 0;
     std::uint64_t commit_rose_ns_ = 0;

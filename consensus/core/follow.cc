@@ -102,12 +102,16 @@ void Core::report_consumed(bool heartbeat, Effects& effects) {
                                                                          .commit_checksum = commit_.checksum}});
 }
 
-// S10: only a report about the lane that is open now, newer than what is known.
+// From a leader it is a commit notice. From a follower (S10) it counts only about the lane that is open now, and if it
+// is newer than what is known.
 void Core::on(Now, const event::Reported& reported, Effects&) {
     Peer* peer = peer_of(reported.peer);
-    if (peer == nullptr || state_ != State::leader || peer->lane.state != Lane::State::open) return;
-    Lane& lane = peer->lane;
+    if (peer == nullptr) return;
     const transport::Report& report = reported.report;
+    if (state_ != State::leader && report.ballot == promised_ && incoming_.holder == peer->id)
+        return take_certificate(report.committed, report.commit_checksum);
+    if (state_ != State::leader || peer->lane.state != Lane::State::open) return;
+    Lane& lane = peer->lane;
     if (report.ballot != campaign_ballot_ || report.incarnation != lane.incarnation ||
         report.open_number != lane.open_number || report.sequence <= lane.report_sequence)
         return;

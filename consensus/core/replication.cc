@@ -22,7 +22,10 @@ Proposed Core::propose(Now now, BytesView command, Effects& effects) {
     if (no_op_.index == Index{}) return Proposed::not_yet;
     if (log::entry_bytes(command.size()) > geometry_.max_entry_bytes) return Proposed::too_large;
     const Position new_end = end_.position + log::bytes_to_append(ring_, end_.position, command.size());
-    if (new_end > room_until_ && !make_room(now, new_end, false, effects)) return Proposed::not_yet;
+    if (new_end > room_until_ && !make_room(now, new_end, false, effects)) {
+        waits_for_room_ = true;
+        return Proposed::not_yet;
+    }
     if (end_.index == commit_.index) commit_rose_ns_ = now.monotonic_ns;  // it starts to wait now
     const Position before = end_.position;
     const Position start = log::append(ring_, end_, log::EntryKind::command, stamp(now), command);
@@ -101,9 +104,29 @@ bool Core::flush(Now now, Effects& effects) {
     bool more = false;
     for (Peer& peer : peers())
         if (peer.lane.state == Lane::State::open) more |= flush_lane(now, peer, effects);
+    if (waits_for_room_) post_notices(effects);
     post_probes(now, effects);
     set_deadline(now);
     return more;
+}
+
+// S9: a commit otherwise travels in the headers of the entries behind it. Where those wait for the room that its
+// application would make, it goes by itself.
+void Core::post_notices(Effects& effects) {
+    waits_for_room_ = false;
+    if (noticed_ >= commit_.index) return;
+    noticed_ = commit_.index;
+    for (const Peer& peer : peers()) {
+        if (peer.lane.state != Lane::State::open) continue;
+        effects.push(effect::WriteReport{peer.id, transport::Report{.ballot = campaign_ballot_,
+                                                                    .incarnation = options_.incarnation,
+                                                                    .open_number = peer.lane.open_number,
+                                                                    .sequence = ++notice_sequence_,
+                                                                    .consumed = {},
+                                                                    .durable = {},
+                                                                    .committed = commit_.index,
+                                                                    .commit_checksum = commit_.checksum}});
+    }
 }
 
 bool Core::flush_lane(Now now, Peer& peer, Effects& effects) {

@@ -172,7 +172,7 @@ class Chaos {
         std::size_t reached = 0;
         for (const ReplicaId id : cluster_.ids()) reached += cluster_.core(id).applied().index >= target ? 1 : 0;
         require(reached >= replicas_ / 2 + 1, "no majority follows after healing");
-        require(cluster_.run_until(1000 * kMs, [&] { return cluster_.history().open() == 0; }),
+        require(cluster_.run_until(3000 * kMs, [&] { return cluster_.history().open() == 0; }),
                 "a proposal or a read never ended (S17)");
         cluster_.history().check_complete();
     }
