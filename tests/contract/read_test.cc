@@ -81,7 +81,8 @@ TEST_P(Contract, ring_is_read_while_its_owner_does_nothing) {
     struct Range {
         std::uint64_t at, bytes;
     };
-    for (const Range range : {Range{0, 64}, Range{1 << 20, 1 << 20}, Range{(4 << 20) - 100, 100}, Range{12345, 54321}}) {
+    for (const Range range :
+         {Range{0, 64}, Range{1 << 20, 1 << 20}, Range{(4 << 20) - 100, 100}, Range{12345, 54321}}) {
         std::vector<std::byte> into(range.bytes + 2);
         const ReadId read = fresh_read();
         fabric(r1).read_ring(read, r2, {range.at}, std::span(into).subspan(1, range.bytes));

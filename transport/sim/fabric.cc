@@ -17,7 +17,10 @@ constexpr std::uint64_t kRetriesNs = 50'000'000;
 }  // namespace
 
 SimFabric::SimFabric(Network& network, ReplicaId id, Incarnation incarnation)
-    : network_(network), id_(id), incarnation_(incarnation), storage_(network.ring_bytes_ + kProbeLineBytes + kAlignment) {
+    : network_(network),
+      id_(id),
+      incarnation_(incarnation),
+      storage_(network.ring_bytes_ + kProbeLineBytes + kAlignment) {
     const auto address = reinterpret_cast<std::uintptr_t>(storage_.data());
     memory_ = storage_.data() + (kAlignment - address % kAlignment) % kAlignment;
 }
@@ -98,20 +101,18 @@ bool SimFabric::post(LaneId lane_id, Position at, std::uint64_t bytes, std::opti
     std::uint64_t sent = bytes;
     bool breaks = network_.chance(network_.faults_.lane_breaks_chance);
     if (breaks) sent = bytes == 0 ? 0 : network_.random_.below(bytes / 8 + 1) * 8;
-    auto cut = bytes == 0 ? std::nullopt : network_.take_write_cut(id_, posted->peer);
-    if (cut && cut->breaks) {
-        breaks = true;
-        sent = std::min(bytes, cut->bytes);
-        cut.reset();
+    std::uint64_t held_from = UINT64_MAX;  // for scenarios: pieces from this byte on are held
+    if (const auto cut = bytes == 0 ? std::nullopt : network_.take_write_cut(id_, posted->peer)) {
+        breaks |= cut->breaks;
+        if (cut->breaks) sent = std::min(bytes, cut->bytes);
+        else held_from = cut->bytes;
     }
     for (std::uint64_t done = 0; done < sent || (sent == 0 && !breaks);) {
         std::uint64_t size = sent - done;
         if (piece != 0 && size > piece) size = std::min(size, (network_.random_.below(piece / 64) + 1) * 64);
-        const bool holds = cut && done + size > cut->bytes;
-        if (holds) {
-            size = cut->bytes - done;
-            cut.reset();
-        }
+        const bool holds = done + size > held_from;
+        if (holds) size = held_from - done;
+        if (holds) held_from = UINT64_MAX;
         const bool last = !breaks && done + size == bytes;
         posted->next_send_ns = std::max(posted->next_send_ns, network_.now_ns() + network_.random_.below(2'000));
         network_.at(posted->next_send_ns, [this, posted, at = at + done, size, last, count, probe, holds] {
@@ -273,10 +274,11 @@ void SimFabric::read_ring(ReadId read, ReplicaId peer, Position at, std::span<st
     };
     if (up == up_.end() || network_.chance(network_.faults_.read_fails_chance) || network_.is_cut(id_, peer) ||
         network_.is_cut(peer, id_)) {
-        network_.at(network_.now_ns() + network_.latency(), [network = &network_, me = id_, mine = incarnation_, finish] {
-            const SimFabric* asker = network->node(me);
-            if (asker != nullptr && asker->incarnation_ == mine) finish(false);
-        });
+        network_.at(network_.now_ns() + network_.latency(),
+                    [network = &network_, me = id_, mine = incarnation_, finish] {
+                        const SimFabric* asker = network->node(me);
+                        if (asker != nullptr && asker->incarnation_ == mine) finish(false);
+                    });
         return;
     }
     // Read in two parts at two times where it is torn.

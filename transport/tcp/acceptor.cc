@@ -1,5 +1,7 @@
 #include "transport/tcp/acceptor.h"
 
+#include "transport/tcp/spin_pause.h"
+
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
@@ -10,26 +12,28 @@
 #include <pthread.h>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 namespace lockstep::transport::tcp {
 namespace {
 
 constexpr auto kAcceptPause = std::chrono::milliseconds(20);
+// Strangers do not fill the log.
+constexpr auto kRefusalEvery = std::chrono::milliseconds(100);
 constexpr auto kSameRefusalEvery = std::chrono::seconds(10);
 constexpr int kAcceptsPerTurn = 16;
 
 }  // namespace
 
 Result<std::unique_ptr<Acceptor>> Acceptor::listen(const Target& target, const std::string& host, std::uint16_t port,
-                                                   std::chrono::milliseconds handshake_timeout) {
-    std::unique_ptr<Acceptor> acceptor(new Acceptor(target, handshake_timeout));
+                                                   const Manner& manner) {
+    std::unique_ptr<Acceptor> acceptor(new Acceptor(target, manner));
     if (auto bound = acceptor->bind(host, port); !bound)
         return std::move(bound).error().within("cannot listen for peers at " + host + ":" + std::to_string(port));
     return acceptor;
 }
 
-Acceptor::Acceptor(const Target& target, std::chrono::milliseconds handshake_timeout)
-    : target_(target), handshake_timeout_(handshake_timeout) {}
+Acceptor::Acceptor(const Target& target, const Manner& manner) : target_(target), manner_(manner) {}
 
 Acceptor::~Acceptor() {
     context_.stop();
@@ -65,9 +69,30 @@ void Acceptor::start() {
     pthread_sigmask(SIG_SETMASK, &all, &before);
     thread_ = std::thread([this] {
         pthread_setname_np(pthread_self(), "lockstep-accept");
-        context_.run();
+        run();
     });
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Acceptor::run() {
+    using std::chrono::steady_clock;
+    if (manner_.polling == Polling::blocking) {
+        context_.run();
+        return;
+    }
+    steady_clock::time_point spin_until = steady_clock::now();
+    SpinPause pause;
+    while (!context_.stopped()) {
+        const bool lane = lane_ && !lane_->closed();
+        const bool spin = lane && (manner_.polling == Polling::spin || steady_clock::now() < spin_until);
+        if (spin && context_.poll() == 0) {
+            pause.once();
+            continue;
+        }
+        if (!spin) context_.run_one();
+        pause.found();
+        if (manner_.polling == Polling::adaptive) spin_until = steady_clock::now() + manner_.spin;
+    }
 }
 
 void Acceptor::accept_next() {
@@ -109,7 +134,7 @@ void Acceptor::greet(Socket socket) {
         oldest->close();
     }
     auto greeter = std::make_shared<Greeter>(
-        std::move(socket), handshake_timeout_,
+        std::move(socket), manner_.handshake_timeout,
         [this](const Hello& hello, Socket& its_socket, std::span<const std::byte> early) {
             return decide(hello, its_socket, early);
         },
@@ -121,7 +146,7 @@ void Acceptor::greet(Socket socket) {
 Result<void> Acceptor::decide(const Hello& hello, Socket& socket, std::span<const std::byte> early) {
     Result<void> verdict = judge(hello, target_.self);
     if (verdict) verdict = let_in(hello, socket, early);
-    if (!verdict) log_refusal(hello, verdict.error().message());
+    if (!verdict) log_refusal(verdict.error().message());
     return verdict;
 }
 
@@ -145,9 +170,10 @@ Result<void> Acceptor::let_in(const Hello& hello, Socket& socket, std::span<cons
     return {};
 }
 
-void Acceptor::log_refusal(const Hello& hello, const std::string& text) {
+void Acceptor::log_refusal(const std::string& text) {
     const auto now = std::chrono::steady_clock::now();
-    if (text == last_refusal_ && now - last_refusal_at_ < kSameRefusalEvery) return;
+    const auto since = now - last_refusal_at_;
+    if (since < kRefusalEvery || (text == last_refusal_ && since < kSameRefusalEvery)) return;
     last_refusal_ = text;
     last_refusal_at_ = now;
     spdlog::warn("r{}: connection refused: {}", target_.self.id.value, text);

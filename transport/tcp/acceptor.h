@@ -8,6 +8,8 @@
 #include "transport/tcp/sockets.h"
 #include "transport/tcp/target.h"
 
+#include <lockstep/options.h>
+
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -24,10 +26,17 @@ namespace lockstep::transport::tcp {
 
 class Acceptor {
  public:
+    struct Manner {
+        std::chrono::milliseconds handshake_timeout;
+        // While there is an incoming lane the thread waits as `polling` says, otherwise it sleeps.
+        Polling polling;
+        std::chrono::microseconds spin;
+    };
+
     // Listens at `host`, a name or an address, and `port` (0: the system picks one). Blocks for a look-up of `host`.
     // Error: it cannot be looked up or bound.
     static Result<std::unique_ptr<Acceptor>> listen(const Target& target, const std::string& host, std::uint16_t port,
-                                                    std::chrono::milliseconds handshake_timeout);
+                                                    const Manner& manner);
     // Ends the thread and closes every connection.
     ~Acceptor();
 
@@ -41,17 +50,18 @@ class Acceptor {
     // Connections that have not passed the handshake; beyond that the oldest is closed.
     static constexpr std::size_t kMaxGreeters = 64;
 
-    Acceptor(const Target& target, std::chrono::milliseconds handshake_timeout);
+    Acceptor(const Target& target, const Manner& manner);
     Result<void> bind(const std::string& host, std::uint16_t port);
+    void run();
     void accept_next();
     void accept_one();
     void greet(Socket socket);
     Result<void> decide(const Hello& hello, Socket& socket, std::span<const std::byte> early);
     Result<void> let_in(const Hello& hello, Socket& socket, std::span<const std::byte> early);
-    void log_refusal(const Hello& hello, const std::string& text);
+    void log_refusal(const std::string& text);
 
     const Target target_;
-    const std::chrono::milliseconds handshake_timeout_;
+    const Manner manner_;
     boost::asio::io_context context_{1};
     boost::asio::ip::tcp::acceptor listener_{context_};
     boost::asio::ip::tcp::resolver resolver_{context_};

@@ -171,7 +171,8 @@ void ControlLink::pause() {
     state_ = State::pausing;
     // Between half and the whole of it, so that replicas do not knock in step.
     const auto most = static_cast<std::uint32_t>(backoff_.count());
-    const std::chrono::milliseconds wait(most - std::uniform_int_distribution<std::uint32_t>(0, most / 2)(initiator_.jitter));
+    const std::chrono::milliseconds wait(most -
+                                         std::uniform_int_distribution<std::uint32_t>(0, most / 2)(initiator_.jitter));
     backoff_ = std::min(2 * backoff_, kMostBackoff);
     timer_.expires_after(wait);
     timer_.async_wait([this, life = life_](const boost::system::error_code& error) {

@@ -19,7 +19,8 @@ Result<void> check(const TcpOptions& options) {
     if (options.cluster_id == 0) return Error("cluster_id is 0: choose another number, the same on all replicas");
     if (!options.id) return Error("id is 0: replicas have ids from 1 to 255");
     if (!options.incarnation) return Error("incarnation is 0, which means unknown");
-    if (options.handshake_timeout <= std::chrono::milliseconds::zero()) return Error("handshake_timeout is not positive");
+    if (options.handshake_timeout <= std::chrono::milliseconds::zero())
+        return Error("handshake_timeout is not positive");
     for (std::size_t i = 0; i < options.peers.size(); ++i) {
         const ReplicaId id = options.peers[i].id;
         if (!id) return Error("a peer's id is 0: replicas have ids from 1 to 255");
@@ -108,7 +109,9 @@ Result<void> FabricOverTcp::start(const TcpOptions& options) {
     if (!sleeper) return std::move(sleeper).error();
     sleeper_ = std::move(sleeper).value();
     const Target target{self_, memory_, board_, gate_, mailbox_, *waker_};
-    auto acceptor = Acceptor::listen(target, options.listen_host, options.listen_port, options.handshake_timeout);
+    auto acceptor = Acceptor::listen(target, options.listen_host, options.listen_port,
+                                     {options.handshake_timeout, options.polling,
+                                      std::chrono::microseconds(options.spin_us)});
     if (!acceptor) return std::move(acceptor).error();
     acceptor_ = std::move(acceptor).value();
     acceptor_->start();
@@ -185,8 +188,11 @@ bool FabricOverTcp::lanes_have_news() const {
 
 void FabricOverTcp::poll(std::chrono::nanoseconds wait, std::vector<Event>& events) {
     for (const auto& link : links_) link->push();
+    for (const auto& one : lanes_) one->watch();
     const bool news = !ready_.empty() || !mailbox_.empty() || waker_->called() || lanes_have_news();
-    sleeper_->run(news ? std::chrono::nanoseconds::zero() : wait);
+    // Only the holder of a lane waits for answers that a commit waits for; a follower's part is the acceptor thread's.
+    // So there is one spinning thread per replica, not two.
+    sleeper_->run(news ? std::chrono::nanoseconds::zero() : wait, !lanes_.empty());
     waker_->take();
     collect(events);
 }

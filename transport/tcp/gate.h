@@ -21,7 +21,12 @@ namespace lockstep::transport::tcp {
 class LaneRight {
  public:
     LaneRight(const LaneToken& token, ReplicaId holder, Incarnation incarnation, Position base)
-        : token_(token), holder_(holder), incarnation_(incarnation), base_(base), landed_(base.value), seen_(base.value) {}
+        : token_(token),
+          holder_(holder),
+          incarnation_(incarnation),
+          base_(base),
+          landed_(base.value),
+          seen_(base.value) {}
 
     ReplicaId holder() const { return holder_; }
     Incarnation incarnation() const { return incarnation_; }
@@ -43,7 +48,9 @@ class LaneRight {
     // after `look`.
     void set_landed(Position landed) { landed_.store(landed.value, std::memory_order_release); }
     // Acceptor thread: how many bytes landed since the protocol thread last looked.
-    std::uint64_t unseen() const { return landed_.load(std::memory_order_relaxed) - seen_.load(std::memory_order_relaxed); }
+    std::uint64_t unseen() const {
+        return landed_.load(std::memory_order_relaxed) - seen_.load(std::memory_order_relaxed);
+    }
 
  private:
     const LaneToken token_;

@@ -35,25 +35,23 @@ void LaneConnection::receive() {
 }
 
 bool LaneConnection::land(std::size_t count) {
+    Result<void> taken;
     {
         const auto lock = right_->enter();
         if (!lock) {
             close("revoked");
             return false;
         }
-        if (auto taken = receiver_.take(std::span(staging_).first(count)); !taken) {
-            spdlog::error("lane of r{}: {}: lane closed", right_->holder().value, taken.error().message());
-            publish();  // sound frames before the bad one have landed
-        } else {
-            publish();
-            count = 0;
-        }
+        taken = receiver_.take(std::span(staging_).first(count));
+        right_->set_landed(receiver_.landed());  // sound frames before a bad one have landed
     }
-    if (count != 0) {
-        close("a frame that makes no sense");
+    if (!taken) {
+        spdlog::error("lane of r{} closed: {}", right_->holder().value, taken.error().message());
+        close("a frame makes no sense");
         return false;
     }
     acknowledge();
+    if (right_->unseen() > 0) bell_.landed(right_);
     return !closed_;
 }
 
@@ -80,11 +78,6 @@ bool LaneConnection::receive_straight(std::size_t& turn_bytes) {
     }
     turn_bytes += moved.bytes;
     return land(moved.bytes - straight);
-}
-
-void LaneConnection::publish() {
-    right_->set_landed(receiver_.landed());
-    if (right_->unseen() > 0) bell_.landed(right_);
 }
 
 void LaneConnection::acknowledge() {

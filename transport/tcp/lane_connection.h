@@ -21,6 +21,7 @@ class LaneConnection : public std::enable_shared_from_this<LaneConnection> {
     // `early` are bytes of the lane's stream that came along with the hello.
     void start(std::span<const std::byte> early);
     void close(const std::string& why);
+    bool closed() const { return closed_; }
 
  private:
     static constexpr std::size_t kStagingBytes = 16 * 1024;
@@ -33,7 +34,6 @@ class LaneConnection : public std::enable_shared_from_this<LaneConnection> {
     // Receives the rest of an open frame straight into the ring, and what is behind it into the staging buffer; false
     // if there is nothing more to be had for now, or the lane is closed.
     bool receive_straight(std::size_t& turn_bytes);
-    void publish();
     void acknowledge();
 
     Socket socket_;

@@ -27,7 +27,9 @@ Result<RingMemory> RingMemory::map(std::uint64_t ring_bytes) {
     if (!std::has_single_bit(ring_bytes) || ring_bytes < page || ring_bytes > std::uint64_t{1} << 40)
         return Error("ring_bytes " + std::to_string(ring_bytes) + ": a power of two from " + std::to_string(page) +
                      " on is needed");
-    void* base = mmap(nullptr, mapped_bytes(ring_bytes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    // Populated: the memory is taken now, not page by page under the first lap of writes.
+    void* base = mmap(nullptr, mapped_bytes(ring_bytes), PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (base == MAP_FAILED)
         return Error("cannot map a ring of " + std::to_string(ring_bytes) + " bytes: " + std::strerror(errno) +
                      ": choose a smaller ring_bytes or free memory");
@@ -60,18 +62,20 @@ __attribute__((no_sanitize("thread"))) void copy_torn(std::span<std::byte> to, s
 void BoardCell::publish(const Board& board) {
     std::array<std::uint64_t, kWords> words;
     std::memcpy(words.data(), &board, sizeof board);
-    const std::uint64_t changes = changes_.load(std::memory_order_relaxed);
-    changes_.store(changes + 1, std::memory_order_relaxed);
-    for (std::size_t i = 0; i < kWords; ++i) words_[i].store(words[i], std::memory_order_release);
-    changes_.store(changes + 2, std::memory_order_release);
+    const std::uint64_t next = published_.load(std::memory_order_relaxed) + 1;
+    auto& slot = slots_[next % 2];
+    for (std::size_t i = 0; i < kWords; ++i) slot[i].store(words[i], std::memory_order_release);
+    published_.store(next, std::memory_order_release);
 }
 
 Board BoardCell::read() const {
     std::array<std::uint64_t, kWords> words;
     for (int retry = 0; retry < kBoardRetries; ++retry) {
-        const std::uint64_t before = changes_.load(std::memory_order_acquire);
-        for (std::size_t i = 0; i < kWords; ++i) words[i] = words_[i].load(std::memory_order_acquire);
-        if (before % 2 == 0 && changes_.load(std::memory_order_relaxed) == before) break;
+        const std::uint64_t newest = published_.load(std::memory_order_acquire);
+        const auto& slot = slots_[newest % 2];
+        for (std::size_t i = 0; i < kWords; ++i) words[i] = slot[i].load(std::memory_order_acquire);
+        // A word of the slot's next board would have brought along that another was published before it.
+        if (published_.load(std::memory_order_relaxed) == newest) break;
     }
     Board board;
     std::memcpy(static_cast<void*>(&board), words.data(), sizeof board);

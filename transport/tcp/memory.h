@@ -51,8 +51,10 @@ class BoardCell {
  private:
     static constexpr std::size_t kWords = sizeof(Board) / sizeof(std::uint64_t);
 
-    std::atomic<std::uint64_t> changes_{0};  // odd while one is under way
-    std::array<std::atomic<std::uint64_t>, kWords> words_{};
+    // The newest board is in slot `published_ % 2`; the next one goes to the other slot, so that a writer that is held
+    // up in the middle leaves the newest one whole.
+    std::atomic<std::uint64_t> published_{0};
+    std::array<std::array<std::atomic<std::uint64_t>, kWords>, 2> slots_{};
 };
 
 }  // namespace lockstep::transport::tcp

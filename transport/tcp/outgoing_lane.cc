@@ -115,14 +115,19 @@ void OutgoingLane::await_room() {
     });
 }
 
+void OutgoingLane::watch() {
+    if (connected_ && !watching_ && !broken_) receive();
+}
+
 void OutgoingLane::receive() {
+    watching_ = true;
     socket_->async_read_some(
         boost::asio::buffer(received_.data() + received_count_, received_.size() - received_count_),
         [self = shared_from_this()](const boost::system::error_code& error, std::size_t count) {
+            self->watching_ = false;
             if (self->broken_ || self->ended_) return;
             Result<void> taken = error ? Result<void>(Error(error.message())) : self->take(count);
-            if (!taken) return self->break_off(taken.error().message());
-            self->receive();
+            if (!taken) self->break_off(taken.error().message());
         });
 }
 

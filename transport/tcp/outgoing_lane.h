@@ -26,6 +26,9 @@ class OutgoingLane : public std::enable_shared_from_this<OutgoingLane> {
     bool write(Position at, std::uint64_t bytes);
     bool probe(std::uint64_t number);
     void flush();
+    // Watches for acknowledgements again, after some have come. Once per turn, when there is time: it costs a system
+    // call, which the turn that they have woken need not wait for.
+    void watch();
     // No event comes after this, and no byte of the ring is read.
     void end();
 
@@ -61,6 +64,7 @@ class OutgoingLane : public std::enable_shared_from_this<OutgoingLane> {
     bool connected_ = false;              // the hello and frames may go out
     bool admitted_ = false;               // the peer has let this lane in
     bool waits_for_room_ = false;         // the socket takes no more for now
+    bool watching_ = false;               // a receive is under way
     bool broken_ = false;
     bool reported_broken_ = false;
     bool ended_ = false;

@@ -1,5 +1,7 @@
 #include "transport/tcp/sleeper.h"
 
+#include "transport/tcp/spin_pause.h"
+
 #include <boost/asio/buffer.hpp>
 
 #include <algorithm>
@@ -54,29 +56,26 @@ void Sleeper::watch_alarm() {
                            });
 }
 
-void Sleeper::run(std::chrono::nanoseconds wait) {
-    if (wait <= std::chrono::nanoseconds::zero()) {
-        context_.poll();
-        return;
-    }
+void Sleeper::run(std::chrono::nanoseconds wait, bool may_spin) {
+    // All that is ready belongs to one turn. When nothing is, this costs time only while the thread would wait anyway.
+    if (context_.poll() > 0 || wait <= std::chrono::nanoseconds::zero()) return;
     wait = std::min<std::chrono::nanoseconds>(wait, kLongestWait);
-    if (polling_ != Polling::blocking) {
-        const auto now = steady_clock::now();
+    if (may_spin && polling_ != Polling::blocking) {
         const auto spin = polling_ == Polling::spin ? wait : std::min<std::chrono::nanoseconds>(wait, spin_);
-        if (spin_until(now + spin)) return;
+        if (spin_until(steady_clock::now() + spin)) return;
         wait -= spin;
         if (wait <= std::chrono::nanoseconds::zero()) return;
     }
+    // What comes together with that which ends the sleep is for the next turn: it is not waited for here.
     if (waker_.fall_asleep()) sleep(wait);
     waker_.rise();
-    // What came in the same moment belongs to the same turn.
-    context_.poll();
 }
 
 bool Sleeper::spin_until(steady_clock::time_point end) {
+    SpinPause pause;
     do {
-        if (context_.poll() > 0) return true;
-        if (waker_.called()) return true;
+        if (context_.poll() > 0 || waker_.called()) return true;
+        pause.once();
     } while (steady_clock::now() < end);
     return false;
 }

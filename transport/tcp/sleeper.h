@@ -22,8 +22,10 @@ class Sleeper {
                                                  std::chrono::microseconds spin);
     ~Sleeper();
 
-    // Runs what is ready; if nothing is, waits up to `wait` for something. Returns early after a wake-up.
-    void run(std::chrono::nanoseconds wait);
+    // Runs what is ready; if nothing is, waits up to `wait` for something. Returns early after a wake-up. `may_spin`:
+    // something is waited for whose delay somebody feels, so that it waits as the polling option says; otherwise it
+    // sleeps whatever that says.
+    void run(std::chrono::nanoseconds wait, bool may_spin);
 
  private:
     Sleeper(boost::asio::io_context& context, Waker& waker, Polling polling, std::chrono::microseconds spin);

@@ -16,7 +16,8 @@ Fabric& TcpWorld::start(const MemberOptions& options) {
     for (std::uint8_t id = 1; id <= kMembers; ++id) {
         if (ReplicaId{id} == options.id) continue;
         const auto peer = fabrics_.find({id});
-        tcp.peers.push_back({{id}, "127.0.0.1", peer == fabrics_.end() ? std::uint16_t{0} : peer->second->listen_port()});
+        tcp.peers.push_back(
+            {{id}, "127.0.0.1", peer == fabrics_.end() ? std::uint16_t{0} : peer->second->listen_port()});
     }
     auto opened = tcp::TcpFabric::open(tcp);
     if (!opened) throw std::runtime_error(opened.error().message());
