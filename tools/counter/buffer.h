@@ -4,9 +4,18 @@
 #include <cstddef>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace lockstep::counter {
+
+// A buffer that has grown past this is given back when it is empty: one large command is not paid for ever after.
+inline constexpr std::size_t kKeptBytes = 512 * 1024;
+
+inline void clear_and_trim(std::string& bytes) {
+    bytes.clear();
+    if (bytes.capacity() > kKeptBytes) std::string().swap(bytes);
+}
 
 // Input of a connection. Room is made by moving what is unread to the front, or by growing; used by one thread.
 class InputBuffer {
@@ -15,7 +24,11 @@ class InputBuffer {
     std::size_t size() const { return end_ - begin_; }
     void consume(std::size_t bytes) {
         begin_ += bytes;
-        if (begin_ == end_) begin_ = end_ = 0;
+        if (begin_ != end_) return;
+        begin_ = end_ = 0;
+        if (capacity_ <= kKeptBytes) return;
+        bytes_.reset();
+        capacity_ = 0;
     }
     // At least `bytes` of room behind what is unread.
     char* room(std::size_t bytes) {

@@ -77,7 +77,7 @@ void Connection::flush() {
             writing_ = true;
             return send_rest();
         }
-        output_.clear();
+        clear_and_trim(output_);
     }
     if (!closing_) return;
     // Says goodbye in order: the peer gets all that was sent before it sees the end.
@@ -95,7 +95,7 @@ void Connection::send_rest() {
                                  sent_ += bytes;
                                  if (sent_ < sending_.size()) return send_rest();
                                  writing_ = false;
-                                 sending_.clear();
+                                 clear_and_trim(sending_);
                                  sent_ = 0;
                                  flush();
                                  if (!closed_) on_sent();

@@ -1,8 +1,8 @@
 // How one replica's counter hands groups to another's, after the command LOCKSTEP.UPSTREAM on the client port.
 //
 // All numbers are little endian. A request is: u32 bytes behind this field, u64 number, then the group. An answer is:
-// u32 bytes behind this field, u64 number, u8 fate, u8 reason, u8 leader's id, then the replies in RESP. Numbers are the
-// asker's; answers come in any order.
+// u32 bytes behind this field, u64 number, u8 fate, u8 reason, u8 leader's id, then the replies in RESP. Numbers are
+// the asker's; answers come in any order.
 #pragma once
 
 #include <cstdint>

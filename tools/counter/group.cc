@@ -70,7 +70,8 @@ bool FieldReader::take_varint(std::uint64_t& value) {
 bool FieldReader::take_int64(std::int64_t& value) {
     if (left_.size() < 8) return false;
     std::uint64_t bits = 0;
-    for (unsigned i = 0; i < 8; ++i) bits |= static_cast<std::uint64_t>(static_cast<unsigned char>(left_[i])) << (8 * i);
+    for (unsigned i = 0; i < 8; ++i)
+        bits |= static_cast<std::uint64_t>(static_cast<unsigned char>(left_[i])) << (8 * i);
     value = static_cast<std::int64_t>(bits);
     left_.remove_prefix(8);
     return true;

@@ -58,9 +58,7 @@ void stats_section(const Shared& shared, const LogStatus& status, std::string& o
 
 void replication_section(const Shared& shared, const LogStatus& status, std::string& out) {
     line(out, "replica_id", shared.self.value);
-    // Clients that look for a master find one in every replica: each takes writes.
-    line(out, "role", "master");
-    line(out, "lockstep_role", status.role);
+    line(out, "role", status.role);
     line(out, "leader", status.leader ? std::to_string(status.leader.value) : "none");
     line(out, "ballot", status.ballot);
     line(out, "incarnation", status.incarnation);

@@ -30,7 +30,8 @@ struct Limits {
     std::uint64_t memory_bytes = std::uint64_t{1} << 30;  // keys and values; past it, commands that add are refused
     std::chrono::milliseconds patience{2000};     // for how long a command may wait for a leader or for room in the log
     std::chrono::milliseconds forward_timeout{5000};  // for how long another replica may owe an answer
-    std::chrono::milliseconds output_stall{60'000};   // a client that reads nothing of its replies for so long is dropped
+    std::chrono::milliseconds output_stall{
+        60'000};  // a client that reads nothing of its replies for so long is dropped
 };
 
 }  // namespace lockstep::counter

@@ -56,6 +56,8 @@ void Link::take(std::string_view frame) {
 void Link::answered(Request& request) {
     auto& forwarded = static_cast<Forwarded&>(request);
     if (!closed()) put_answer(forwarded);
+    clear_and_trim(forwarded.group);
+    clear_and_trim(forwarded.reply);
     free_.push_back(&forwarded);
     if (!closed()) hooks_.answered(*this);
 }

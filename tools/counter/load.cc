@@ -5,6 +5,7 @@
 #include "tools/counter/load_connection.h"
 #include "tools/counter/resp.h"
 
+#include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 
@@ -20,17 +21,13 @@ namespace lockstep::counter {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-namespace {
-
-// How long the servers may take to answer the questions before and after the load.
-constexpr std::chrono::seconds kQuestionPatience{10};
-
 // One run. All on one thread.
 class Load {
  public:
-    Load(const LoadOptions& options, std::vector<asio::ip::tcp::endpoint> servers, std::int64_t before)
-        : options_(options), started_(Clock::now()), ledger_(before, started_), signals_(io_), progress_(io_), end_(io_),
-          servers_(std::move(servers)) {}
+    Load(const LoadOptions& options, std::vector<asio::ip::tcp::endpoint> servers, std::int64_t before,
+         LoadControl* control)
+        : options_(options), control_(control), started_(Clock::now()), ledger_(before, started_), signals_(io_),
+          progress_(io_), publish_(io_), end_(io_), servers_(std::move(servers)) {}
 
     Result<void> open_journal() {
         if (options_.journal.empty()) return {};
@@ -42,7 +39,8 @@ class Load {
     void run() {
         catch_signals();
         for (std::uint32_t i = 0; i < options_.connections; ++i) {
-            connections_.push_back(std::make_shared<LoadConnection>(io_, options_, ledger_, journal_, servers_, i, started_));
+            connections_.push_back(
+                std::make_shared<LoadConnection>(io_, options_, ledger_, journal_, servers_, i, started_));
             connections_.back()->start();
         }
         end_.expires_at(started_ + std::chrono::microseconds(static_cast<std::int64_t>(options_.seconds * 1e6)));
@@ -50,7 +48,15 @@ class Load {
             if (!error) finish();
         });
         show_progress();
+        if (control_ == nullptr) {
+            io_.run();
+            return;
+        }
+        take_control();
+        publish();
         io_.run();
+        const std::lock_guard lock(control_->mutex_);
+        control_->handler_ = nullptr;
     }
 
     Ledger& ledger() { return ledger_; }
@@ -72,10 +78,28 @@ class Load {
         });
     }
 
+    void take_control() {
+        const std::lock_guard lock(control_->mutex_);
+        control_->handler_ = [this](LoadControl::Act what) {
+            asio::post(io_, [this, what, now = Clock::now()] {
+                if (what == LoadControl::Act::finish) return finish();
+                ledger_.event(now);
+            });
+        };
+    }
+
+    // Lets other threads see how far the load is.
+    void publish() {
+        control_->acked_.store(ledger_.report().acked, std::memory_order_relaxed);
+        if (finished_) return;
+        publish_.expires_after(std::chrono::milliseconds(1));
+        publish_.async_wait([this](error_code) { publish(); });
+    }
+
     void show_progress() {
         progress_.expires_after(std::chrono::seconds(1));
         progress_.async_wait([this](error_code error) {
-            if (error) return;
+            if (error || finished_) return;
             journal_.flush();
             const LoadReport& report = ledger_.report();
             if (!options_.quiet) {
@@ -92,6 +116,7 @@ class Load {
     }
 
     void finish() {
+        finished_ = true;
         for (const auto& connection : connections_) connection->finish();
         signals_.cancel();
         progress_.cancel();
@@ -99,17 +124,25 @@ class Load {
     }
 
     const LoadOptions& options_;
+    LoadControl* const control_;
     asio::io_context io_{1};
     const Clock::time_point started_;
     Ledger ledger_;
     std::ofstream journal_;
     asio::signal_set signals_;
     asio::steady_timer progress_;
+    asio::steady_timer publish_;
     asio::steady_timer end_;
+    bool finished_ = false;
     std::uint64_t shown_ = 0;
     const std::vector<asio::ip::tcp::endpoint> servers_;
     std::vector<std::shared_ptr<LoadConnection>> connections_;
 };
+
+namespace {
+
+// How long the servers may take to answer the questions before and after the load.
+constexpr std::chrono::seconds kQuestionPatience{10};
 
 Result<std::vector<asio::ip::tcp::endpoint>> resolve(const std::vector<std::string>& servers) {
     asio::io_context io;
@@ -151,12 +184,12 @@ Result<std::int64_t> read_value(const LoadOptions& options, const std::vector<as
 
 }  // namespace
 
-Result<LoadReport> run_load(const LoadOptions& options) {
+Result<LoadReport> run_load(const LoadOptions& options, LoadControl* control) {
     auto servers = resolve(options.servers);
     if (!servers) return std::move(servers).error();
     const auto before = read_value(options, servers.value());
     if (!before) return Error(before.error().message());
-    Load load(options, servers.value(), before.value());
+    Load load(options, servers.value(), before.value(), control);
     if (auto opened = load.open_journal(); !opened) return std::move(opened).error();
     load.run();
     const auto after = read_value(options, servers.value());
@@ -173,10 +206,12 @@ int print_report(const LoadReport& report) {
         auto gaps = report.event_gaps_us;
         std::sort(gaps.begin(), gaps.end());
         const auto at = [&](double share) {
-            return static_cast<double>(gaps[static_cast<std::size_t>(share * static_cast<double>(gaps.size() - 1))]) / 1e3;
+            return static_cast<double>(gaps[static_cast<std::size_t>(share * static_cast<double>(gaps.size() - 1))]) /
+                   1e3;
         };
-        std::printf("from an event to the next acknowledgement, %zu events: median %.3f ms, p99 %.3f ms, longest %.3f ms\n",
-                    gaps.size(), at(0.5), at(0.99), at(1.0));
+        std::printf(
+            "from an event to the next acknowledgement, %zu events: median %.3f ms, p99 %.3f ms, longest %.3f ms\n",
+            gaps.size(), at(0.5), at(0.99), at(1.0));
     }
     for (const std::string& violation : report.violations) std::printf("WRONG: %s\n", violation.c_str());
     if (!report.value_read) {

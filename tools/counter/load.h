@@ -4,7 +4,10 @@
 
 #include <lockstep/result.h>
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -35,10 +38,32 @@ struct LoadReport {
     bool value_read = false;            // whether `value_after` is known
 };
 
+// Steers a load that runs on another thread. Threads: any.
+class LoadControl {
+ public:
+    // Marks an event, such as the end of a leader: the time from now to the next acknowledgement is taken.
+    void event() { act(Act::event); }
+    // Ends the load before its time.
+    void finish() { act(Act::finish); }
+    // Increments acknowledged so far.
+    std::uint64_t acked() const { return acked_.load(std::memory_order_relaxed); }
+
+ private:
+    friend class Load;
+    enum class Act : std::uint8_t { event, finish };
+    void act(Act what) {
+        const std::lock_guard lock(mutex_);
+        if (handler_) handler_(what);
+    }
+    std::mutex mutex_;
+    std::function<void(Act)> handler_;   // while a load runs
+    std::atomic<std::uint64_t> acked_{0};
+};
+
 // Runs the load; blocks until it is over. Error: no server can be reached at the start, or the journal cannot be
-// written. SIGUSR1 marks an event, such as the end of a leader, from which the time to the next acknowledgement is
-// taken; SIGINT and SIGTERM end the load early, with its report.
-Result<LoadReport> run_load(const LoadOptions& options);
+// written. SIGUSR1 marks an event as LoadControl::event does; SIGINT and SIGTERM end the load early, with its report.
+// `control` may be null.
+Result<LoadReport> run_load(const LoadOptions& options, LoadControl* control = nullptr);
 
 // Prints a report for people. Returns the exit status: 0 if acked <= value <= acked + unknown and nothing else was
 // found wrong, 1 if not, 2 if the value could not be read.

@@ -40,7 +40,8 @@ class Log {
  public:
     using Done = Replica::Done;
     virtual ~Log() = default;
-    // As Replica::propose and Replica::read: `done` is called exactly once, on any thread, possibly before this returns.
+    // As Replica::propose and Replica::read: `done` is called exactly once, on any thread, possibly before this
+    // returns.
     virtual void propose(BytesView command, Done done) = 0;
     virtual void read(Done done) = 0;
     virtual LogStatus status() const = 0;

@@ -89,9 +89,8 @@ void Router::forward(Request& request, ReplicaId leader) {
     ++stats_.forwarded;
     auto& upstream = upstreams_[leader];
     if (!upstream || upstream->closed()) {
-        upstream = std::make_shared<Upstream>(io_, leader, address->second, limits_, [this](Request& ended, ReplicaId at) {
-            finished(ended, at);
-        });
+        upstream = std::make_shared<Upstream>(io_, leader, address->second, limits_,
+                                              [this](Request& ended, ReplicaId at) { finished(ended, at); });
         upstream->start();
     }
     upstream->send(request);
@@ -158,6 +157,7 @@ void Router::answer(Request& request) {
 void Router::wait(Request& request) {
     ++stats_.waited;
     request.hops = 0;
+    if (probe_ == &request) probe_ = nullptr;
     if (stopped_) {
         request.end(Fate::rejected, Reason::stopped);
         return answer(request);

@@ -39,7 +39,7 @@ class Router {
     Router(boost::asio::io_context& io, Log& log, Machine& machine, ReplicaId self, Addresses others,
            const Limits& limits, std::function<void()> after_batch);
     // Sends `request` on its way. Its `requester`, `group`, `writes` and `from_replica` are set; it ends with a call of
-    // `answered`, which is never made from inside this one.
+    // `answered`, which is made from inside this one only after `stop`.
     void submit(Request& request);
     // Ends what waits here and drops the connections to other replicas.
     void stop();

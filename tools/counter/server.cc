@@ -142,7 +142,8 @@ void Server::sweep() {
     std::vector<std::shared_ptr<Connection>> stalled;
     for (const auto& connection : connections_) {
         Clock::time_point since;
-        if (connection->stalled_since(since) && now - since > options_.limits.output_stall) stalled.push_back(connection);
+        if (connection->stalled_since(since) && now - since > options_.limits.output_stall)
+            stalled.push_back(connection);
     }
     for (const auto& connection : stalled) connection->close();
     sweep_timer_.expires_after(kSweepInterval);

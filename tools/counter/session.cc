@@ -165,12 +165,12 @@ void Session::splice(const Pipeline& pipeline, std::string_view replies) {
 }
 
 void Session::reset(Pipeline& pipeline) {
-    pipeline.request.group.clear();
-    pipeline.request.reply.clear();
+    clear_and_trim(pipeline.request.group);
+    clear_and_trim(pipeline.request.reply);
     pipeline.request.writes = false;
     pipeline.commands = 0;
     pipeline.literals.clear();
-    pipeline.literal_bytes.clear();
+    clear_and_trim(pipeline.literal_bytes);
     pipeline.sealed = false;
     pipeline.closes = false;
 }

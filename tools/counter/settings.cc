@@ -44,7 +44,10 @@ void add_cluster_flags(CLI::App& app, Flags& flags) {
         ->group(group);
     app.add_flag("--form", flags.form, "Form a new cluster, together with all other members: the first start only")
         ->group(group);
-    app.add_option("--id", flags.id, "Which member this replica is")->type_name("N")->check(CLI::Range(1, 255))->group(group);
+    app.add_option("--id", flags.id, "Which member this replica is")
+        ->type_name("N")
+        ->check(CLI::Range(1, 255))
+        ->group(group);
     app.add_option("--cluster-id", flags.cluster_id, "The cluster's number, the same on all replicas, not 0")
         ->type_name("N")
         ->group(group);
@@ -66,14 +69,20 @@ void add_cluster_flags(CLI::App& app, Flags& flags) {
     app.add_option("--election-timeout-ms", flags.election_timeout_ms, "How long a leader may show no sign of life")
         ->type_name("MS")
         ->group(group);
-    app.add_option("--heartbeat-ms", flags.heartbeat_ms, "How often replicas look for one")->type_name("MS")->group(group);
+    app.add_option("--heartbeat-ms", flags.heartbeat_ms, "How often replicas look for one")
+        ->type_name("MS")
+        ->group(group);
 }
 
 void add_server_flags(CLI::App& app, Flags& flags) {
     const std::string group = "Clients";
     Limits& limits = flags.limits;
     const auto number = [&](const char* name, auto& value, const char* text, auto least, auto most) {
-        app.add_option(name, value, text)->type_name("N")->check(CLI::Range(least, most))->capture_default_str()->group(group);
+        app.add_option(name, value, text)
+            ->type_name("N")
+            ->check(CLI::Range(least, most))
+            ->capture_default_str()
+            ->group(group);
     };
     app.add_option("--client-host", flags.client_host, "Listen for clients on this host, not on the config's")
         ->type_name("HOST")
@@ -91,7 +100,8 @@ void add_server_flags(CLI::App& app, Flags& flags) {
            std::uint64_t{1} << 46);
     number("--patience-ms", flags.patience_ms, "How long a command may wait for a leader, or for room in the log", 1,
            600'000);
-    number("--forward-timeout-ms", flags.forward_timeout_ms, "How long another replica may owe an answer", 100, 600'000);
+    number("--forward-timeout-ms", flags.forward_timeout_ms, "How long another replica may owe an answer", 100,
+           600'000);
     number("--output-stall-ms", flags.output_stall_ms, "Drop a client that reads nothing of its replies for so long",
            1000, 3'600'000);
     app.add_option("--log-level", flags.log_level, "What to log on stderr: trace, debug, info, warn, error or off")
@@ -108,7 +118,9 @@ void add_load_flags(CLI::App& load, LoadOptions& options) {
         ->type_name("HOST:PORT,...");
     load.add_option("--key", options.key, "What to increment")->capture_default_str();
     load.add_option("--seconds", options.seconds, "How long")->check(CLI::Range(0.01, 86'400.0))->capture_default_str();
-    load.add_option("--connections", options.connections, "At a time")->check(CLI::Range(1, 10'000))->capture_default_str();
+    load.add_option("--connections", options.connections, "At a time")
+        ->check(CLI::Range(1, 10'000))
+        ->capture_default_str();
     load.add_option("--pipeline", options.pipeline, "Increments under way on each connection")
         ->check(CLI::Range(1, 10'000))
         ->capture_default_str();
@@ -124,13 +136,15 @@ void add_load_flags(CLI::App& load, LoadOptions& options) {
 // The members and client addresses, from the file or from the flags.
 Result<Router::Addresses> read_cluster(const Flags& flags, Options& options) {
     if (!flags.config.empty()) {
-        if (!flags.members.empty()) return Error("--member and --config exclude each other: the file names the members");
+        if (!flags.members.empty())
+            return Error("--member and --config exclude each other: the file names the members");
         auto read = Options::from_file(flags.config);
         if (!read) return std::move(read).error();
         options = std::move(read).value();
         return client_addresses(flags.config);
     }
-    if (flags.members.empty()) return Error("needs --config FILE, or --id, --cluster-id and a --member for each replica");
+    if (flags.members.empty())
+        return Error("needs --config FILE, or --id, --cluster-id and a --member for each replica");
     Router::Addresses addresses;
     for (const std::string& text : flags.members) {
         auto member = parse_member(text);
@@ -193,7 +207,8 @@ Result<Settings> make_settings(const Flags& flags, bool port_given) {
     }
     for (const auto& [id, text] : server.others) {
         const auto address = parse_address(text);
-        if (!address) return Error(address.error().message()).within("client_address of member " + std::to_string(id.value));
+        if (!address)
+            return Error(address.error().message()).within("client_address of member " + std::to_string(id.value));
     }
     if (!flags.client_host.empty()) server.host = flags.client_host;
     if (port_given) server.port = flags.client_port;
@@ -233,8 +248,9 @@ Invocation parse_command_line(int argc, const char* const* argv) {
     add_cluster_flags(app, flags);
     add_server_flags(app, flags);
     CLI::App* load = app.add_subcommand("load", "Increments a key as fast as it may, and checks that nothing was lost");
-    load->footer("SIGUSR1 marks an event: the report shows the time from it to the next acknowledged increment.\n"
-                 "Ends with 0 if acked <= value <= acked + unknown, with 1 if not, with 2 if the value is not to be had.");
+    load->footer(
+        "SIGUSR1 marks an event: the report shows the time from it to the next acknowledged increment.\n"
+        "Ends with 0 if acked <= value <= acked + unknown, with 1 if not, with 2 if the value is not to be had.");
     add_load_flags(*load, load_options);
     try {
         app.parse(argc, argv);

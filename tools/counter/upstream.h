@@ -23,7 +23,8 @@ class Upstream final : public Connection {
     using Ended = std::function<void(Request&, ReplicaId at)>;
 
     // `address` is "host:port". `ended` is called on the server's thread, never from inside `send`.
-    Upstream(boost::asio::io_context& io, ReplicaId peer, const std::string& address, const Limits& limits, Ended ended);
+    Upstream(boost::asio::io_context& io, ReplicaId peer, const std::string& address, const Limits& limits,
+             Ended ended);
     void start();
     // Takes effect with the next `flush_sends`.
     void send(Request& request);

@@ -79,9 +79,24 @@ class Stream {
         return kKeys[pick(kKeys.size())];
     }
     std::string number() {
-        static const Words kNumbers = {"1",    "-1",  "0",     "10",  "9223372036854775807", "-9223372036854775808",
-                                       "5000000000000000000", "-5000000000000000000", "9223372036854775808",
-                                       "abc",  "",    "1.5",   " 1",  "01", "-0", "+1", "1 ", "99999999999999999999999"};
+        static const Words kNumbers = {"1",
+                                       "-1",
+                                       "0",
+                                       "10",
+                                       "9223372036854775807",
+                                       "-9223372036854775808",
+                                       "5000000000000000000",
+                                       "-5000000000000000000",
+                                       "9223372036854775808",
+                                       "abc",
+                                       "",
+                                       "1.5",
+                                       " 1",
+                                       "01",
+                                       "-0",
+                                       "+1",
+                                       "1 ",
+                                       "99999999999999999999999"};
         return pick(3) == 0 ? kNumbers[pick(kNumbers.size())] : std::to_string(static_cast<int>(pick(200)) - 100);
     }
     std::string value() { return pick(2) == 0 ? number() : key(); }
@@ -113,11 +128,28 @@ class Stream {
         }
     }
     Words wrong_arity() {
-        static const std::vector<Words> kWrong = {
-            {"INCR"},   {"INCR", "a", "b"}, {"INCRBY", "a"},   {"decrby", "a", "1", "2"}, {"GET"},    {"GET", "a", "b"},
-            {"MGET"},   {"SET", "a"},       {"DEL"},           {"EXISTS"},                {"ECHO"},   {"ECHO", "a", "b"},
-            {"PING", "a", "b"}, {"SELECT"}, {"DBSIZE", "x"},   {"CLIENT"},  {"CONFIG"},  {"CLIENT", "SETNAME"},
-            {"CLIENT", "GETNAME", "x"}, {"CONFIG", "GET"}, {"COMMAND", "COUNT", "x"}, {"RESET", "x"}};
+        static const std::vector<Words> kWrong = {{"INCR"},
+                                                  {"INCR", "a", "b"},
+                                                  {"INCRBY", "a"},
+                                                  {"decrby", "a", "1", "2"},
+                                                  {"GET"},
+                                                  {"GET", "a", "b"},
+                                                  {"MGET"},
+                                                  {"SET", "a"},
+                                                  {"DEL"},
+                                                  {"EXISTS"},
+                                                  {"ECHO"},
+                                                  {"ECHO", "a", "b"},
+                                                  {"PING", "a", "b"},
+                                                  {"SELECT"},
+                                                  {"DBSIZE", "x"},
+                                                  {"CLIENT"},
+                                                  {"CONFIG"},
+                                                  {"CLIENT", "SETNAME"},
+                                                  {"CLIENT", "GETNAME", "x"},
+                                                  {"CONFIG", "GET"},
+                                                  {"COMMAND", "COUNT", "x"},
+                                                  {"RESET", "x"}};
         return kWrong[pick(kWrong.size())];
     }
     Words unknown() {
@@ -161,9 +193,26 @@ TEST_F(CounterLikeRedis, random_pipelines_get_the_same_replies) {
 }
 
 TEST_F(CounterLikeRedis, words_typed_by_hand_get_the_same_replies) {
-    for (const char* line : {"PING", "  ping  ", "SET x \"a b\"", "GET x", "SET x 'it\\'s'", "GET x", "SET x \"\\x41\\n\\q\"",
-                             "GET x", "SET x a\"b\"", "GET x", "SET \"\" \"\"", "GET \"\"", "", "  ", "nosuch 'a b' c",
-                             "INCR n extra", "SET x \"unbalanced", "SET x 'unbalanced", "SET x \"a\"b", "set x \"\\xzz\"",
+    for (const char* line : {"PING",
+                             "  ping  ",
+                             "SET x \"a b\"",
+                             "GET x",
+                             "SET x 'it\\'s'",
+                             "GET x",
+                             "SET x \"\\x41\\n\\q\"",
+                             "GET x",
+                             "SET x a\"b\"",
+                             "GET x",
+                             "SET \"\" \"\"",
+                             "GET \"\"",
+                             "",
+                             "  ",
+                             "nosuch 'a b' c",
+                             "INCR n extra",
+                             "SET x \"unbalanced",
+                             "SET x 'unbalanced",
+                             "SET x \"a\"b",
+                             "set x \"\\xzz\"",
                              "get x"}) {
         compare_whole(std::string(line) + "\r\n");
         compare_whole(std::string(line) + "\nPING\n");

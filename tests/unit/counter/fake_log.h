@@ -25,8 +25,8 @@ class FakeCluster {
 
     Log& log(ReplicaId id) { return *replicas_.at(id)->log; }
     Machine& machine(ReplicaId id) { return replicas_.at(id)->machine; }
-    // Who leads from now on; none: nobody. What the leader before has not finished ends as unknown, and has taken effect
-    // if `takes_effect`.
+    // Who leads from now on; none: nobody. What the leader before has not finished ends as unknown, and has taken
+    // effect if `takes_effect`.
     void lead(ReplicaId id, bool takes_effect = false);
     // While held, proposals and reads wait.
     void hold(bool held);

@@ -73,7 +73,8 @@ rc::Gen<Owned> any_operation() {
             owned.value = *rc::gen::arbitrary<std::string>();
             owned.flags = *rc::gen::inRange<std::uint8_t>(0, 8);
         }
-        if (owned.id == CommandId::incrby || owned.id == CommandId::decrby) owned.by = *rc::gen::arbitrary<std::int64_t>();
+        if (owned.id == CommandId::incrby || owned.id == CommandId::decrby)
+            owned.by = *rc::gen::arbitrary<std::int64_t>();
         return owned;
     });
 }

@@ -1,12 +1,9 @@
 #include "tests/unit/counter/redis_process.h"
 
-#include "tests/unit/counter/server_fixture.h"
+#include "tests/unit/counter/test_client.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,20 +14,6 @@
 #include <vector>
 
 namespace lockstep::counter {
-namespace {
-
-bool answers(std::uint16_t port) {
-    const int probe = socket(AF_INET, SOCK_STREAM, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons(port);
-    const bool up = connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-    close(probe);
-    return up;
-}
-
-}  // namespace
 
 std::unique_ptr<RedisProcess> RedisProcess::start(std::string& why) {
     char folder[] = "/tmp/counter-redis-XXXXXX";
@@ -40,9 +23,9 @@ std::unique_ptr<RedisProcess> RedisProcess::start(std::string& why) {
     }
     const std::uint16_t port = free_port();
     const std::string port_text = std::to_string(port);
-    std::vector<const char*> args = {"redis-server", "--port",   port_text.c_str(), "--bind", "127.0.0.1",  "--save", "",
-                                     "--appendonly", "no",       "--dir",           folder,   "--loglevel", "warning",
-                                     "--logfile",    "redis.log", nullptr};
+    std::vector<const char*> args = {
+        "redis-server", "--port", port_text.c_str(), "--bind",  "127.0.0.1", "--save",    "",     "--appendonly", "no",
+        "--dir",        folder,   "--loglevel",      "warning", "--logfile", "redis.log", nullptr};
     pid_t pid = 0;
     if (posix_spawnp(&pid, "redis-server", nullptr, nullptr, const_cast<char**>(args.data()), environ) != 0) {
         std::filesystem::remove_all(folder);
@@ -51,7 +34,7 @@ std::unique_ptr<RedisProcess> RedisProcess::start(std::string& why) {
     }
     std::unique_ptr<RedisProcess> process(new RedisProcess(pid, port, folder));
     for (int attempt = 0; attempt < 1000; ++attempt) {
-        if (answers(port)) return process;
+        if (port_answers(port)) return process;
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     why = "redis-server does not answer within ten seconds";

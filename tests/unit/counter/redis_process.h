@@ -20,7 +20,8 @@ class RedisProcess {
     std::uint16_t port() const { return port_; }
 
  private:
-    RedisProcess(pid_t pid, std::uint16_t port, std::string folder) : pid_(pid), port_(port), folder_(std::move(folder)) {}
+    RedisProcess(pid_t pid, std::uint16_t port, std::string folder)
+        : pid_(pid), port_(port), folder_(std::move(folder)) {}
     const pid_t pid_;
     const std::uint16_t port_;
     const std::string folder_;

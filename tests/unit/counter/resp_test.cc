@@ -47,7 +47,9 @@ Parsed parse(std::string_view stream, const std::vector<std::size_t>& ends, cons
     return parsed;
 }
 
-Parsed parse_whole(std::string_view stream, const Limits& limits = {}) { return parse(stream, {stream.size()}, limits); }
+Parsed parse_whole(std::string_view stream, const Limits& limits = {}) {
+    return parse(stream, {stream.size()}, limits);
+}
 
 const std::string kMixed =
     "*2\r\n$4\r\nINCR\r\n$1\r\nx\r\n"

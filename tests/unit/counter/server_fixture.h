@@ -1,52 +1,18 @@
-// Servers on a fake cluster, and a client of theirs that speaks bytes.
+// Servers on a fake cluster.
 #pragma once
 
 #include "tests/unit/counter/fake_log.h"
+#include "tests/unit/counter/test_client.h"
 #include "tools/counter/limits.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 #include <memory>
-#include <string>
-#include <string_view>
 
 namespace lockstep::counter {
 
 class Server;
-
-// A blocking client with deadlines. A failure is a test failure.
-class TestClient {
- public:
-    explicit TestClient(std::uint16_t port);
-    ~TestClient();
-    TestClient(TestClient&& other) noexcept;
-    TestClient(const TestClient&) = delete;
-
-    void send(std::string_view bytes);
-    // The next reply, whole, as bytes; what came before the end if the server closed, followed by "<closed>".
-    std::string receive();
-    // So many replies, one after the other.
-    std::string receive(std::size_t replies);
-    std::string ask(std::string_view bytes) {
-        send(bytes);
-        return receive();
-    }
-    // Whether the server has closed the connection and sent nothing more before.
-    bool closed();
-    void finish_sending();
-
- private:
-    bool read_some();
-    int socket_ = -1;
-    std::string received_;
-};
-
-// A loopback port that nobody has just now: for servers that need to know each other's before they start.
-std::uint16_t free_port();
-
-// RESP's array of bulk strings.
-std::string request(std::initializer_list<std::string_view> args);
 
 class ServerTest : public testing::Test {
  protected:

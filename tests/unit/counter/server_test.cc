@@ -69,9 +69,10 @@ TEST_F(CounterServer, hello_changes_the_version_for_what_follows) {
     TestClient c = client();
     c.send("GET x\r\nHELLO 3\r\nGET x\r\nMGET x\r\nHELLO 2\r\nGET x\r\n");
     EXPECT_EQ(c.receive(), "$-1\r\n");
-    EXPECT_EQ(c.receive(), "%7\r\n$6\r\nserver\r\n$16\r\nlockstep-counter\r\n$7\r\nversion\r\n$6\r\n7.0.15\r\n$5\r\nproto\r\n"
-                           ":3\r\n$2\r\nid\r\n:1\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n"
-                           "$7\r\nmodules\r\n*0\r\n");
+    EXPECT_EQ(c.receive(),
+              "%7\r\n$6\r\nserver\r\n$16\r\nlockstep-counter\r\n$7\r\nversion\r\n$6\r\n7.0.15\r\n$5\r\nproto\r\n"
+              ":3\r\n$2\r\nid\r\n:1\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n"
+              "$7\r\nmodules\r\n*0\r\n");
     EXPECT_EQ(c.receive(2), "_\r\n*1\r\n_\r\n");
     EXPECT_TRUE(c.receive().starts_with("*14\r\n"));
     EXPECT_EQ(c.receive(), "$-1\r\n");
@@ -109,7 +110,7 @@ TEST_F(CounterServer, info_shows_the_replica) {
     TestClient c = client(2);
     const std::string info = c.ask("INFO\r\n");
     for (const char* line : {"# Server\r\n", "# Clients\r\n", "connected_clients:1\r\n", "# Stats\r\n",
-                             "# Replication\r\n", "replica_id:2\r\n", "lockstep_role:follower\r\n", "leader:1\r\n",
+                             "# Replication\r\n", "replica_id:2\r\n", "role:follower\r\n", "leader:1\r\n",
                              "ballot:1.1\r\n", "peers:2\r\n", "peer1:connected=yes,path=fake,lane=streaming"}) {
         EXPECT_NE(info.find(line), std::string::npos) << line << " is not in\n" << info;
     }
@@ -124,7 +125,8 @@ TEST_F(CounterServer, introspection_answers_what_clients_ask_first) {
     TestClient c = client();
     EXPECT_EQ(c.ask("COMMAND COUNT\r\n"), ":20\r\n");
     EXPECT_EQ(c.ask("COMMAND INFO get nosuch\r\n"),
-              "*2\r\n*10\r\n$3\r\nget\r\n:2\r\n*2\r\n+readonly\r\n+fast\r\n:1\r\n:1\r\n:1\r\n*0\r\n*0\r\n*0\r\n*0\r\n*-1\r\n");
+              "*2\r\n*10\r\n$3\r\nget\r\n:2\r\n*2\r\n+readonly\r\n+fast\r\n:1\r\n:1\r\n:1\r\n*0\r\n*0\r\n*0\r\n*0\r\n*-"
+              "1\r\n");
     EXPECT_TRUE(c.ask("COMMAND\r\n").starts_with("*20\r\n*10\r\n$4\r\nincr\r\n:2\r\n"));
     EXPECT_TRUE(c.ask("COMMAND DOCS\r\n").starts_with("*40\r\n$4\r\nincr\r\n*6\r\n$7\r\nsummary\r\n"));
     EXPECT_EQ(c.ask("CONFIG GET save\r\n"), "*2\r\n$4\r\nsave\r\n$0\r\n\r\n");
