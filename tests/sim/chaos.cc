@@ -43,7 +43,8 @@ class Chaos {
         return ids[random_.below(ids.size())];
     }
 
-    // Swarm testing (Groce et al., ISSTA 2012): each run has some kinds of faults only, so that one does not hide another.
+    // Swarm testing (Groce et al., ISSTA 2012): each run has some kinds of faults only, so that one does not hide
+    // another.
     void draw_faults() {
         auto& faults = cluster_.network().faults();
         const auto some = [&](std::uint64_t most) { return chance(50) ? random_.below(most) : 0; };
@@ -66,8 +67,8 @@ class Chaos {
         largest_ = chance(50) ? 64 : cluster_.core(any()).ring().bytes() / 4 - 64;
     }
 
-    // Take-overs with writes in flight are where the rules are needed: whoever leads is paused, cut off or disturbed more
-    // often than others, and clients go on asking it.
+    // Take-overs with writes in flight are where the rules are needed: whoever leads is paused, cut off or disturbed
+    // more often than others, and clients go on asking it.
     void attack_leader() {
         const auto leads = cluster_.leader();
         if (!leads || !chance(attack_percent_)) return;
@@ -177,11 +178,14 @@ class Chaos {
         cluster_.history().check_complete();
     }
 
-    // Whether some replica's ring reaches back to the commits of a majority. Where none does, memory mode is stuck
-    // until there are snapshots, however correct it is.
+    // Whether some replica could adopt the longest log, and its ring reaches back to the commits of a majority. Where
+    // none does, memory mode is stuck until there are snapshots, however correct it is.
     bool recoverable() const {
         const auto ids = cluster_.ids();
+        const auto furthest = std::ranges::max_element(
+            ids, {}, [&](ReplicaId id) { return cluster_.core(id).commit().position; });
         return std::ranges::any_of(ids, [&](ReplicaId candidate) {
+            if (cluster_.core(candidate).commit().position < cluster_.core(*furthest).low_mark()) return false;
             const auto reaches = [&](ReplicaId id) {
                 return cluster_.core(id).commit().position >= cluster_.core(candidate).low_mark();
             };

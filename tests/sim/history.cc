@@ -17,7 +17,8 @@ void History::leads(ReplicaId id, Ballot ballot) {
 void History::committed(ReplicaId id, Incarnation incarnation, Index index, std::uint64_t checksum) {
     Index& before = commit_of_[{id, incarnation}];
     if (index < before)
-        throw Violation("the commit of " + to_string(id) + " fell from " + to_string(before) + " to " + to_string(index));
+        throw Violation("the commit of " + to_string(id) + " fell from " + to_string(before) + " to " +
+                        to_string(index));
     before = index;
     if (index == Index{}) return;
     const auto [known, fresh] = checksums_.emplace(index, checksum);
@@ -38,8 +39,8 @@ void History::applied(ReplicaId id, Incarnation incarnation, Index index, const 
     }
     const auto& [known_index, known_command] = commands_[nth];
     if (known_index != index || known_command != command)
-        throw Violation(to_string(id) + " applies '" + command + "' at " + to_string(index) + " where others applied '" +
-                        known_command + "' at " + to_string(known_index));
+        throw Violation(to_string(id) + " applies '" + command + "' at " + to_string(index) +
+                        " where others applied '" + known_command + "' at " + to_string(known_index));
 }
 
 void History::ended(std::uint64_t number, const Outcome& outcome) {

@@ -132,7 +132,8 @@ TEST_F(Regression, pad_that_was_replaced_is_forgotten) {
     EXPECT_TRUE(progresses(cluster)) << cluster.describe();
     cluster.run_for(500 * kMs);
     const Index committed = cluster.core(*cluster.leader()).commit().index;
-    for (const ReplicaId id : cluster.ids()) EXPECT_EQ(cluster.core(id).applied().index, committed) << cluster.describe();
+    for (const ReplicaId id : cluster.ids())
+        EXPECT_EQ(cluster.core(id).applied().index, committed) << cluster.describe();
 }
 
 }  // namespace
