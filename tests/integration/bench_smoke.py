@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""lockstep-bench runs, ends, writes what it promises, and leaves nothing behind. Says nothing of speed: tests run on
+machines that do other things too. Usage: bench_smoke.py PROGRAM"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+PROGRAM = ""
+KEYS = ["transport", "durability", "replicas", "bytes", "depth", "polling", "p50_us", "p99_us", "p999_us",
+        "entries_per_s", "limit_p50_us", "limit_p99_us", "limit_bytes_per_s", "ratio_p50"]
+
+
+def processes_of(folder):
+    """Command lines of processes that name `folder`."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            text = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if str(folder) in text:
+            found.append(text)
+    return found
+
+
+class Bench(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, name):
+        return str(Path(self.folder.name) / name)
+
+    def environment(self):
+        return dict(os.environ, TMPDIR=self.folder.name)
+
+    def run_bench(self, *arguments, limit_s):
+        done = subprocess.run([PROGRAM, *arguments], env=self.environment(), capture_output=True, text=True,
+                              timeout=limit_s, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def assert_nothing_left(self):
+        self.assertEqual([name for name in os.listdir(self.folder.name) if name.startswith("lockstep-bench-")], [])
+        self.assertEqual(processes_of(self.folder.name), [])
+
+    def test_quick_comparison_ends_in_time_with_every_cell(self):
+        done = self.run_bench("compare", "--quick", "--json", self.path("out.json"), "--plot", self.path("out.svg"),
+                              limit_s=30)
+        rows = json.loads(Path(self.path("out.json")).read_text(encoding="utf-8"))
+        self.assertEqual({(row["bytes"], row["depth"]) for row in rows},
+                         {(size, depth) for size in (64, 1024, 16384) for depth in (1, 8, 64, 512)})
+        for row in rows:
+            self.assertEqual(list(row), KEYS)
+            self.assertEqual((row["transport"], row["durability"], row["replicas"], row["polling"]),
+                             ("tcp", "memory", 3, "blocking"))
+            self.assertGreater(row["p50_us"], 0)
+            self.assertGreaterEqual(row["p99_us"], row["p50_us"])
+            self.assertGreaterEqual(row["p999_us"], row["p99_us"])
+            self.assertGreater(row["entries_per_s"], 0)
+            for key in ("limit_p50_us", "limit_p99_us", "ratio_p50"):
+                self.assertEqual(row[key] is None, row["depth"] != 1, key)
+            self.assertEqual(row["limit_bytes_per_s"] is None, row["depth"] == 1)
+        self.assertIn("ratio p50", done.stdout)
+        self.assertIn("round 1 of", done.stderr)
+        ElementTree.parse(self.path("out.svg"))
+        self.assert_nothing_left()
+
+    def test_limit_alone_has_no_commit_numbers(self):
+        self.run_bench("limit", "--bytes", "64", "--depth", "1", "--polling", "spin", "--rounds", "1", "--seconds",
+                       "0.05", "--json", self.path("out.json"), limit_s=30)
+        [row] = json.loads(Path(self.path("out.json")).read_text(encoding="utf-8"))
+        self.assertEqual(list(row), KEYS)
+        self.assertIsNone(row["p50_us"])
+        self.assertIsNone(row["transport"])
+        self.assertGreater(row["limit_p50_us"], 0)
+        self.assert_nothing_left()
+
+    def test_failover_serves_again_after_each_kill(self):
+        done = self.run_bench("failover", "--rounds", "2", limit_s=60)
+        self.assertIn("2 rounds", done.stdout)
+        self.assertNotIn("FAILED", done.stdout)
+        self.assert_nothing_left()
+
+    def test_interrupt_leaves_nothing(self):
+        with subprocess.Popen([PROGRAM, "commit", "--seconds", "60"], env=self.environment(), text=True,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as bench:
+            for line in bench.stderr:
+                if "commit," in line:
+                    break
+            self.assertTrue(processes_of(self.folder.name))
+            bench.send_signal(signal.SIGINT)
+            bench.stderr.read()
+            self.assertEqual(bench.wait(timeout=20), 1)
+        self.assert_nothing_left()
+
+    def test_killed_bench_takes_its_processes_along(self):
+        with subprocess.Popen([PROGRAM, "commit", "--seconds", "60"], env=self.environment(), text=True,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as bench:
+            for line in bench.stderr:
+                if "commit," in line:
+                    break
+            bench.kill()
+        deadline = time.monotonic() + 10
+        while processes_of(self.folder.name) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.assertEqual(processes_of(self.folder.name), [])
+
+    def test_bad_option_says_what_is_allowed(self):
+        done = subprocess.run([PROGRAM, "commit", "--depth", "0"], capture_output=True, text=True, timeout=10, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("4096", done.stderr)
+
+
+if __name__ == "__main__":
+    PROGRAM = sys.argv.pop(1)
+    unittest.main(verbosity=2)

@@ -1,0 +1,56 @@
+// Three counters in processes of their own.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lockstep::counter {
+
+// A program that has ended, and what it printed.
+struct Finished {
+    int status = -1;          // exit status; -1 if a signal ended it or it could not be started
+    std::string output;       // stdout and stderr
+};
+// Runs a program to its end, found in PATH if it has no slash. Blocks.
+Finished run_program(const std::vector<std::string>& args);
+bool program_exists(const std::string& name);
+
+// A fresh cluster, ended with this object. Ids are 1 to 3.
+class Cluster {
+ public:
+    static constexpr int kReplicas = 3;
+    // Starts and forms it. `flags` go to each replica.
+    explicit Cluster(std::vector<std::string> flags = {});
+    ~Cluster();
+    Cluster(const Cluster&) = delete;
+    Cluster& operator=(const Cluster&) = delete;
+
+    std::uint16_t client_port(int id) const { return client_ports_[index(id)]; }
+    // "host:port" of all, or of all but one, for the load.
+    std::vector<std::string> servers(int without = 0) const;
+    // The id of who leads, as the running replicas say it; 0 if nobody does within ten seconds.
+    int wait_for_leader() const;
+    // Sends a signal; SIGKILL also waits for the end.
+    void signal(int id, int number);
+    // Stops a replica with SIGTERM and gives its exit status.
+    int stop(int id);
+    // What a replica has logged, for messages.
+    std::string log_of(int id) const;
+    // The flags that a replica was started with.
+    std::vector<std::string> command(int id) const;
+
+ private:
+    static std::size_t index(int id) { return static_cast<std::size_t>(id - 1); }
+    std::string folder_;
+    std::vector<std::string> flags_;
+    std::array<std::uint16_t, kReplicas> peer_ports_{};
+    std::array<std::uint16_t, kReplicas> client_ports_{};
+    std::array<pid_t, kReplicas> pids_{};     // 0: has ended
+    std::array<bool, kReplicas> paused_{};
+};
+
+}  // namespace lockstep::counter

@@ -1,0 +1,175 @@
+#include "tools/bench/compare.h"
+
+#include "tools/bench/cluster.h"
+#include "tools/bench/limit.h"
+#include "tools/bench/load.h"
+#include "tools/bench/progress.h"
+#include "tools/bench/results.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <optional>
+#include <thread>
+
+namespace lockstep::bench {
+namespace {
+
+constexpr int kAttempts = 5;
+constexpr std::uint64_t kSlack = 10 * kSecond;  // how much longer than planned one measurement may take
+
+std::uint64_t in_ns(double seconds) { return static_cast<std::uint64_t>(seconds * static_cast<double>(kSecond)); }
+
+class Comparison {
+ public:
+    explicit Comparison(const Plan& plan)
+        : plan_(plan),
+          measure_ns_(in_ns(plan.seconds)),
+          warm_up_ns_(measure_ns_ / 3),
+          end_ns_(plan.limit_seconds > 0 ? now_ns() + in_ns(plan.limit_seconds) : ~std::uint64_t{0}) {}
+
+    // Round by round; each goes through all payloads, commit and limit in turn, so that what the machine does besides
+    // hits both. Stops early, after at least one round, where the plan's time would not suffice for another.
+    Result<void> run() {
+        for (unsigned round = 1; round <= plan_.rounds; ++round) {
+            const std::uint64_t from = now_ns();
+            round_text_ = "round " + std::to_string(round) + " of " + std::to_string(plan_.rounds);
+            for (const Polling polling : plan_.pollings) {
+                for (const std::size_t bytes : plan_.bytes) {
+                    if (plan_.commit)
+                        if (auto done = commits(bytes, polling); !done) return done;
+                    if (plan_.limit)
+                        if (auto done = limits(bytes, polling); !done) return done;
+                }
+            }
+            if (round < plan_.rounds && now_ns() + (now_ns() - from) * 5 / 4 > end_ns_) {
+                std::cerr << "lockstep-bench: ends after " << round << " of " << plan_.rounds
+                          << " rounds: the time would not suffice for another\n";
+                break;
+            }
+        }
+        return {};
+    }
+    Results take() && { return std::move(results_); }
+
+ private:
+    std::uint64_t deadline() const { return std::min(end_ns_, now_ns() + warm_up_ns_ + measure_ns_ + kSlack); }
+    void say(const char* what, std::size_t bytes, std::size_t depth, Polling polling) const {
+        progress_.say(round_text_ + ": " + what + ", " + size_text(bytes) +
+                      (depth > 0 ? ", depth " + std::to_string(depth) : "") + ", " + to_string(polling));
+    }
+
+    // All depths on one cluster. A cluster that loses its leader is replaced by another: the machine may be busy.
+    Result<void> commits(std::size_t bytes, Polling polling) {
+        std::size_t next = 0;
+        for (int attempt = 1;; ++attempt) {
+            auto done = commits_from(next, bytes, polling);
+            if (done || attempt == kAttempts || interrupted() || now_ns() >= end_ns_) return done;
+            std::cerr << "lockstep-bench: starts again with three new replicas: " << done.error().message() << '\n';
+        }
+    }
+    Result<void> commits_from(std::size_t& next, std::size_t bytes, Polling polling) {
+        say("starts three replicas", bytes, 0, polling);
+        auto cluster = Cluster::start(polling, end_ns_);
+        if (!cluster) return std::move(cluster).error();
+        Replica& leader = cluster.value().leader();
+        for (; next < plan_.depths.size(); ++next) {
+            const std::size_t depth = plan_.depths[next];
+            say("commit", bytes, depth, polling);
+            LoadPlan load_plan;
+            load_plan.bytes = bytes;
+            load_plan.depth = depth;
+            load_plan.warm_up_ns = warm_up_ns_;
+            load_plan.measure_ns = measure_ns_;
+            Load load(leader, load_plan);
+            auto result = load.run(deadline());
+            if (!result) return std::move(result).error();
+            const Status status = leader.status();
+            Cell& cell = results_.cell({bytes, depth, polling});
+            const std::string path = status.peers.empty() ? "" : status.peers.front().path;
+            cell.transport = path.substr(0, path.find(' '));  // behind the word stands where it leads
+            cell.durability = status.durability;
+            const Histogram& latency = result.value().latency;
+            cell.p50_us.add(latency.at_us(0.5));
+            cell.p99_us.add(latency.at_us(0.99));
+            cell.p999_us.add(latency.at_us(0.999));
+            cell.entries_per_s.add(result.value().entries_per_s);
+            cell.latency.add(latency);
+        }
+        return {};
+    }
+
+    // Round trips for depth 1, bytes a second for the others: these are the limits of latency and of throughput.
+    Result<void> limits(std::size_t bytes, Polling polling) {
+        const LimitPlan limit_plan{bytes, polling, warm_up_ns_, measure_ns_};
+        std::optional<double> stream;
+        for (const std::size_t depth : plan_.depths) {
+            if (depth == 1) {
+                say("limit, round trips", bytes, depth, polling);
+                auto latency = measure_round_trips(limit_plan, deadline());
+                if (!latency) return std::move(latency).error();
+                Cell& cell = results_.cell({bytes, depth, polling});
+                cell.limit_p50_us.add(latency.value().at_us(0.5));
+                cell.limit_p99_us.add(latency.value().at_us(0.99));
+                cell.limit_latency.add(latency.value());
+                continue;
+            }
+            if (!stream) {
+                say("limit, stream", bytes, 0, polling);
+                auto measured = measure_stream(limit_plan, deadline());
+                if (!measured) return std::move(measured).error();
+                stream = measured.value();
+            }
+            results_.cell({bytes, depth, polling}).limit_bytes_per_s.add(*stream);
+        }
+        return {};
+    }
+
+    const Plan& plan_;
+    const std::uint64_t measure_ns_;
+    const std::uint64_t warm_up_ns_;
+    const std::uint64_t end_ns_;
+    Progress progress_;
+    std::string round_text_;
+    Results results_;
+};
+
+void warn_of_load() {
+    double load = 0;
+    if (getloadavg(&load, 1) != 1) return;
+    const unsigned processors = std::thread::hardware_concurrency();
+    if (load < processors * 0.5) return;
+    std::cerr << "lockstep-bench: the load of the last minute was " << load << " on " << processors
+              << " processors: other work would make the numbers worse than they are\n";
+}
+
+}  // namespace
+
+int run_compare(const Plan& plan) {
+    warn_of_load();
+    Results results;
+    {
+        Comparison comparison(plan);
+        if (auto done = comparison.run(); !done) {
+            std::cerr << "\nlockstep-bench: " << done.error().message() << '\n';
+            return 1;
+        }
+        results = std::move(comparison).take();
+    }
+    results.print_rounds(std::cout);
+    std::cout << '\n';
+    results.print_table(std::cout);
+    if (!plan.json.empty())
+        if (auto written = results.write_json(plan.json); !written) {
+            std::cerr << "lockstep-bench: " << written.error().message() << '\n';
+            return 1;
+        }
+    if (!plan.plot.empty())
+        if (auto written = results.write_plot(plan.plot); !written) {
+            std::cerr << "lockstep-bench: " << written.error().message() << '\n';
+            return 1;
+        }
+    return 0;
+}
+
+}  // namespace lockstep::bench

@@ -1,0 +1,159 @@
+// lockstep-bench: how fast a cluster of three commits, and how near that is to what the machine gives.
+#include "tools/bench/compare.h"
+#include "tools/bench/failover.h"
+#include "tools/bench/instructions.h"
+#include "tools/bench/limit.h"
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <map>
+
+namespace lockstep::bench {
+namespace {
+
+const std::map<std::string, Polling> kPollings = {
+    {"blocking", Polling::blocking}, {"adaptive", Polling::adaptive}, {"spin", Polling::spin}};
+
+// What a subcommand that was chosen runs.
+using Action = std::function<int()>;
+
+void add_plan(CLI::App& app, Plan& plan) {
+    app.add_option("--bytes", plan.bytes, "Payload sizes")
+        ->delimiter(',')
+        ->check(CLI::Range(1, 1 << 20))
+        ->capture_default_str();
+    app.add_option("--depth", plan.depths, "Proposals open at a time")
+        ->delimiter(',')
+        ->check(CLI::Range(1, 4096))
+        ->capture_default_str();
+    app.add_option("--polling", plan.pollings, "How threads wait: blocking, adaptive, spin; several go by turns")
+        ->delimiter(',')
+        ->transform(CLI::CheckedTransformer(kPollings))
+        ->type_name("HOW")
+        ->default_str("blocking");
+    app.add_option("--rounds", plan.rounds, "How often all is measured; medians count")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str();
+    app.add_option("--seconds", plan.seconds, "How long each measurement takes")
+        ->check(CLI::Range(0.01, 600.0))
+        ->capture_default_str();
+    app.add_flag_callback("--quick", [&plan] { plan.make_quick(); }, "Short measurements: ends within 30 seconds");
+    app.add_option("--json", plan.json, "Write the results there, as one array of objects")->type_name("FILE");
+    app.add_option("--plot", plan.plot, "Draw the latency distributions there, as SVG")->type_name("FILE");
+}
+
+void add_measurements(CLI::App& app, Plan& plan, Action& action) {
+    CLI::App* commit = app.add_subcommand("commit", "Latency and throughput of commits, three replicas as processes");
+    CLI::App* limit = app.add_subcommand("limit", "What plain Asio does: post to two processes, await one answer");
+    CLI::App* compare = app.add_subcommand("compare", "Both by turns, and their ratio");
+    for (CLI::App* chosen : {commit, limit, compare}) {
+        add_plan(*chosen, plan);
+        chosen->callback([&plan, &action, chosen, commit, limit] {
+            plan.commit = chosen != limit;
+            plan.limit = chosen != commit;
+            action = [&plan] { return run_compare(plan); };
+        });
+    }
+}
+
+void add_failover(CLI::App& app, FailoverPlan& plan, Action& action) {
+    CLI::App* failover = app.add_subcommand("failover", "From the leader's SIGKILL to the next acknowledgement");
+    failover->add_option("--rounds", plan.rounds, "Fresh clusters to try")
+        ->check(CLI::Range(1, 10'000))
+        ->capture_default_str();
+    failover->add_option("--polling", plan.polling, "How threads wait: blocking, adaptive or spin")
+        ->transform(CLI::CheckedTransformer(kPollings))
+        ->type_name("HOW")
+        ->default_str("blocking");
+    failover->add_flag_callback("--quick", [&plan] { plan.rounds = 10; }, "Ten rounds");
+    failover->callback([&plan, &action] { action = [&plan] { return run_failover(plan); }; });
+}
+
+void add_instructions(CLI::App& app, InstructionsPlan& plan, Action& action) {
+    CLI::App* instructions = app.add_subcommand(
+        "instructions", "Instructions per entry on the leader's protocol thread, counted by valgrind");
+    instructions->add_option("--bytes", plan.bytes, "Payload")->check(CLI::Range(1, 1 << 20))->capture_default_str();
+    instructions->add_option("--depth", plan.depth, "Proposals open at a time")
+        ->check(CLI::Range(1, 4096))
+        ->capture_default_str();
+    instructions->add_option("--entries", plan.entries, "Of the shorter run; the longer one has twice as many")
+        ->check(CLI::Range(1'000, 10'000'000))
+        ->capture_default_str();
+    instructions->add_option("--functions", plan.functions, "How many of the costliest functions to name")
+        ->capture_default_str();
+    instructions->add_option("--keep", plan.keep, "Leave callgrind's files in this folder")->type_name("FOLDER");
+    instructions->callback([&plan, &action] { action = [&plan] { return run_instructions(plan); }; });
+}
+
+// What a process that this program starts is told.
+struct Part {
+    ClusterSpec spec;
+    unsigned id = 0;
+    int descriptor = -1;
+    std::size_t bytes = 64;
+    std::size_t depth = 64;
+    std::uint64_t entries = 1;
+};
+
+void add_cluster(CLI::App& app, Part& part) {
+    app.add_option("--id", part.id)->required()->check(CLI::Range(1, 255));
+    app.add_option("--cluster-id", part.spec.cluster_id)->required();
+    app.add_option("--ports", part.spec.ports)->delimiter(',')->required();
+    app.add_option("--folder", part.spec.folder)->required();
+    app.add_option("--polling", part.spec.polling)->transform(CLI::CheckedTransformer(kPollings))->required();
+    app.add_option("--election-timeout-ms", part.spec.election_timeout_ms)->required();
+    app.add_option("--heartbeat-ms", part.spec.heartbeat_ms)->required();
+}
+
+// Parts are started by the other subcommands only, and not shown.
+void add_parts(CLI::App& app, Part& part, Action& action) {
+    const auto add = [&](const char* name, std::function<int()> body) {
+        CLI::App* added = app.add_subcommand(name)->group("");
+        added->callback([&action, body] { action = body; });
+        return added;
+    };
+    const auto id = [&part] { return static_cast<std::uint8_t>(part.id); };
+    add_cluster(*add("replica", [&part, id] { return run_replica(part.spec, id()); }), part);
+    CLI::App* failover = add("failover-replica", [&part, id] {
+        return run_failover_replica(part.spec, id(), part.descriptor);
+    });
+    add_cluster(*failover, part);
+    failover->add_option("--descriptor", part.descriptor)->required();
+    CLI::App* leader = add("leader", [&part] {
+        return run_counted_leader(part.spec, part.bytes, part.depth, part.entries);
+    });
+    add_cluster(*leader, part);
+    leader->add_option("--bytes", part.bytes)->required();
+    leader->add_option("--depth", part.depth)->required();
+    leader->add_option("--entries", part.entries)->required();
+    CLI::App* peer = add("peer", [&part] { return run_peer(part.descriptor, part.bytes, part.spec.polling); });
+    peer->add_option("--descriptor", part.descriptor)->required();
+    peer->add_option("--bytes", part.bytes)->required();
+    peer->add_option("--polling", part.spec.polling)->transform(CLI::CheckedTransformer(kPollings))->required();
+}
+
+int run(int argc, char** argv) {
+    CLI::App app("Measures Lockstep on this machine. docs/benchmarks.md says how, and how to read the numbers.");
+    app.require_subcommand(1);
+    Plan plan;
+    FailoverPlan failover_plan;
+    InstructionsPlan instructions_plan;
+    Part part;
+    Action action;
+    add_measurements(app, plan, action);
+    add_failover(app, failover_plan, action);
+    add_instructions(app, instructions_plan, action);
+    add_parts(app, part, action);
+    bool verbose = false;
+    app.add_flag("--verbose", verbose, "Show the library's log");
+    CLI11_PARSE(app, argc, argv);
+    catch_interrupts();
+    log_to_stderr(verbose);
+    return action();
+}
+
+}  // namespace
+}  // namespace lockstep::bench
+
+int main(int argc, char** argv) { return lockstep::bench::run(argc, argv); }

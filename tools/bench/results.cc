@@ -1,0 +1,144 @@
+#include "tools/bench/results.h"
+
+#include "tools/bench/cluster.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <iomanip>
+#include <utility>
+
+namespace lockstep::bench {
+namespace {
+
+constexpr double kNoisySpread = 0.3;
+
+// A number in `width` columns, "-" where there is none.
+std::string column(const std::optional<double>& value, int width, int decimals) {
+    char text[64];
+    if (value)
+        std::snprintf(text, sizeof text, "%*.*f", width, decimals, *value);
+    else
+        std::snprintf(text, sizeof text, "%*s", width, "-");
+    return text;
+}
+
+// A value of JSON: null where there is none.
+std::string json(const std::optional<double>& value) {
+    char text[64];
+    std::snprintf(text, sizeof text, "%.3f", value.value_or(0));
+    return value ? text : "null";
+}
+// `text` is a plain word.
+std::string json(const std::string& text) { return text.empty() ? "null" : '"' + text + '"'; }
+std::string json(std::size_t number) { return std::to_string(number); }
+
+std::optional<double> in_mib(const std::optional<double>& bytes) {
+    return bytes ? std::optional(*bytes / (1 << 20)) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<double> Rounds::median() const {
+    if (values_.empty()) return std::nullopt;
+    std::vector<double> sorted = values_;
+    std::ranges::sort(sorted);
+    const std::size_t middle = sorted.size() / 2;
+    return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+double Rounds::spread() const {
+    if (values_.size() < 2) return 0;
+    const auto [low, high] = std::ranges::minmax(values_);
+    return (high - low) / *median();
+}
+
+std::optional<double> Cell::ratio_p50() const {
+    const auto commit = p50_us.median();
+    const auto limit = limit_p50_us.median();
+    return commit && limit ? std::optional(*commit / *limit) : std::nullopt;
+}
+
+bool Cell::noisy() const { return p50_us.spread() > kNoisySpread || limit_p50_us.spread() > kNoisySpread; }
+
+Cell& Results::cell(const CellKey& key) {
+    const auto found = std::ranges::find_if(cells_, [&](const Cell& cell) { return cell.key == key; });
+    if (found != cells_.end()) return *found;
+    cells_.emplace_back();
+    cells_.back().key = key;
+    return cells_.back();
+}
+
+std::string size_text(std::size_t bytes) {
+    if (bytes >= 1024 && bytes % 1024 == 0) return std::to_string(bytes / 1024) + " KiB";
+    return std::to_string(bytes) + " B";
+}
+
+void Results::print_table(std::ostream& out) const {
+    out << "                            commit, us                              limit, us        limit\n"
+           "   bytes depth  polling       p50      p99    p99.9   entries/s      p50      p99   MiB/s  ratio p50\n";
+    bool any_noisy = false;
+    for (const Cell& cell : cells_) {
+        any_noisy |= cell.noisy();
+        out << std::setw(8) << size_text(cell.key.bytes) << std::setw(6) << cell.key.depth << std::setw(9)
+            << to_string(cell.key.polling) << column(cell.p50_us.median(), 10, 1) << column(cell.p99_us.median(), 9, 1)
+            << column(cell.p999_us.median(), 9, 1) << column(cell.entries_per_s.median(), 12, 0)
+            << column(cell.limit_p50_us.median(), 9, 1) << column(cell.limit_p99_us.median(), 9, 1)
+            << column(in_mib(cell.limit_bytes_per_s.median()), 8, 0) << column(cell.ratio_p50(), 11, 2)
+            << (cell.noisy() ? "  noisy" : "") << '\n';
+    }
+    if (any_noisy)
+        out << "noisy: the rounds' p50 lie more than " << static_cast<int>(kNoisySpread * 100)
+            << " % apart. Something else runs on this machine; measure again when it does not.\n";
+}
+
+void Results::print_rounds(std::ostream& out) const {
+    out << "p50 of each round, us:\n";
+    for (const Cell& cell : cells_) {
+        out << std::setw(8) << size_text(cell.key.bytes) << std::setw(6) << cell.key.depth << std::setw(9)
+            << to_string(cell.key.polling);
+        const auto list = [&](const char* name, const Rounds& rounds) {
+            if (rounds.values().empty()) return;
+            out << "  " << name;
+            for (const double value : rounds.values()) out << column(value, 9, 1);
+        };
+        list("commit", cell.p50_us);
+        list("limit", cell.limit_p50_us);
+        out << '\n';
+    }
+}
+
+Result<void> Results::write_json(const std::string& path) const {
+    std::string text = "[";
+    for (const Cell& cell : cells_) {
+        const std::pair<const char*, std::string> fields[] = {
+            {"transport", json(cell.transport)},
+            {"durability", json(cell.durability)},
+            {"replicas", json(kReplicas)},
+            {"bytes", json(cell.key.bytes)},
+            {"depth", json(cell.key.depth)},
+            {"polling", json(std::string(to_string(cell.key.polling)))},
+            {"p50_us", json(cell.p50_us.median())},
+            {"p99_us", json(cell.p99_us.median())},
+            {"p999_us", json(cell.p999_us.median())},
+            {"entries_per_s", json(cell.entries_per_s.median())},
+            {"limit_p50_us", json(cell.limit_p50_us.median())},
+            {"limit_p99_us", json(cell.limit_p99_us.median())},
+            {"limit_bytes_per_s", json(cell.limit_bytes_per_s.median())},
+            {"ratio_p50", json(cell.ratio_p50())}};
+        text += text.size() > 1 ? ",\n {" : "\n {";
+        for (const auto& [key, value] : fields)
+            text += std::string(&key == &fields[0].first ? "" : ", ") + '"' + key + "\": " + value;
+        text += '}';
+    }
+    return write_file(path, text + "\n]\n");
+}
+
+Result<void> write_file(const std::string& path, const std::string& text) {
+    std::ofstream file(path, std::ios::binary | std::ios::trunc);
+    file << text << std::flush;
+    if (!file) return Error("cannot write " + path + ": check that its folder is there and may be written");
+    return {};
+}
+
+}  // namespace lockstep::bench

@@ -1,0 +1,77 @@
+// What was measured, cell by cell, and how it is shown.
+#pragma once
+
+#include "tools/bench/histogram.h"
+
+#include <lockstep/options.h>
+#include <lockstep/result.h>
+
+#include <cstddef>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+namespace lockstep::bench {
+
+// One kind of measurement with one payload and one way of waiting.
+struct CellKey {
+    std::size_t bytes = 0;
+    std::size_t depth = 0;
+    Polling polling = Polling::blocking;
+    bool operator==(const CellKey&) const = default;
+};
+
+// Values of the rounds of one measurement.
+class Rounds {
+ public:
+    void add(double value) { values_.push_back(value); }
+    const std::vector<double>& values() const { return values_; }
+    // Nothing if there was no round.
+    std::optional<double> median() const;
+    // How far the rounds lie apart: (largest - smallest) / median.
+    double spread() const;
+
+ private:
+    std::vector<double> values_;
+};
+
+struct Cell {
+    CellKey key;
+    std::string transport;
+    std::string durability;
+    Rounds p50_us, p99_us, p999_us, entries_per_s;
+    Rounds limit_p50_us, limit_p99_us, limit_bytes_per_s;
+    Histogram latency, limit_latency;  // of all rounds
+
+    // Commit's median over the limit's.
+    std::optional<double> ratio_p50() const;
+    // The rounds disagree so much that the machine was busy with something else.
+    bool noisy() const;
+};
+
+class Results {
+ public:
+    Cell& cell(const CellKey& key);
+    const std::vector<Cell>& cells() const { return cells_; }
+
+    // A line per cell: medians over the rounds. With a warning if they differ much.
+    void print_table(std::ostream& out) const;
+    // The p50 of every round.
+    void print_rounds(std::ostream& out) const;
+    // One array with an object per cell; what does not apply is null.
+    Result<void> write_json(const std::string& path) const;
+    // The latency distributions as a picture.
+    Result<void> write_plot(const std::string& path) const;
+
+ private:
+    std::vector<Cell> cells_;
+};
+
+// "64 B", "1 KiB".
+std::string size_text(std::size_t bytes);
+
+// Writes a file whole. Error: it cannot be written.
+Result<void> write_file(const std::string& path, const std::string& text);
+
+}  // namespace lockstep::bench
