@@ -37,7 +37,7 @@ struct CoreOptions {
     bool form = false;                              // take part in forming a new cluster
     std::uint64_t election_timeout_ns = 250'000'000;
     std::uint64_t heartbeat_ns = 25'000'000;
-    std::uint64_t random_seed = 0;                  // for the genesis and for spreading retries; unpredictable in production
+    std::uint64_t random_seed = 0;  // for the genesis and for spreading retries; unpredictable in production
 };
 
 enum class Proposed : std::uint8_t {

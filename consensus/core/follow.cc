@@ -65,8 +65,8 @@ void Core::take_certificate(Index index, std::uint64_t checksum) {
     if (at.checksum == checksum) commit_up_to(index);
 }
 
-// `index` is committed in the chain that runs up to end_. Pads are remembered here and not when they are first seen: one
-// that is not committed may be replaced by entries that fill the lap.
+// `index` is committed in the chain that runs up to end_. Pads are remembered here and not when they are first seen:
+// one that is not committed may be replaced by entries that fill the lap.
 void Core::commit_up_to(Index index) {
     log::Point at = commit_;
     while (at.index < index && at.index < end_.index) {

@@ -39,8 +39,8 @@ void Core::append_no_op_when_ready(Now now, Effects& effects) {
     const auto holds_adopted = [&](Voter voter) {
         if (voter == self()) return true;
         const Peer* peer = peer_of(voter.id);
-        return peer != nullptr && peer->lane.state == Lane::State::open && peer->lane.incarnation == voter.incarnation &&
-               peer->lane.landed.position >= adopted_end_.position;
+        return peer != nullptr && peer->lane.state == Lane::State::open &&
+               peer->lane.incarnation == voter.incarnation && peer->lane.landed.position >= adopted_end_.position;
     };
     if (!has_majority(config_, holds_adopted)) return;
     const Position new_end = end_.position + log::bytes_to_append(ring_, end_.position, 0);
@@ -71,8 +71,8 @@ Position Core::kept_for_majority() const {
 }
 
 // S11: bytes are overwritten only when they are applied here and no unfinished write reads them; a lane that would
-// hold the ring up is ended, and its follower counts as detached. True if the log may grow to `new_end`; not in the step
-// that ends a lane, whose bytes are the fabric's until that is carried out (F9).
+// hold the ring up is ended, and its follower counts as detached. True if the log may grow to `new_end`; not in the
+// step that ends a lane, whose bytes are the fabric's until that is carried out (F9).
 bool Core::make_room(Now now, Position new_end, bool may_use_reserve, Effects& effects) {
     const std::uint64_t spare = may_use_reserve ? 0 : geometry_.reserve_bytes;
     Position room_until = std::min(consumed(), kept_for_majority()) + (ring_.bytes() - spare);

@@ -125,8 +125,9 @@ Result<FormationFile> FormationFile::open(const Options& options) {
     if (error) return Error("cannot look for " + path + ": " + error.message());
     if (!there) {
         if (!options.form)
-            return Error("data folder " + options.data_folder +
-                         " holds no cluster: start every replica of the config once with form set (--form) to make one");
+            return Error(
+                "data folder " + options.data_folder +
+                " holds no cluster: start every replica of the config once with form set (--form) to make one");
         return FormationFile(options.data_folder, options.cluster_id, options.id);
     }
     auto formation = read_formation(options.data_folder);
@@ -136,10 +137,11 @@ Result<FormationFile> FormationFile::open(const Options& options) {
         return Error("data folder " + options.data_folder + ": " + which + " began to form a cluster (genesis " +
                      formation.value().genesis + ") and ended before it knew that all had; if none of the replicas " +
                      "got further, stop them all and abandon that genesis on each, then form again");
-    return Error("data folder " + options.data_folder + ": " + which +
-                 " kept its log in memory, which is gone; with durability 'memory' it cannot come back into its cluster: "
-                 "the others go on while they are a majority. For a new, empty cluster give every replica a new data "
-                 "folder");
+    return Error(
+        "data folder " + options.data_folder + ": " + which +
+        " kept its log in memory, which is gone; with durability 'memory' it cannot come back into its cluster: "
+        "the others go on while they are a majority. For a new, empty cluster give every replica a new data "
+        "folder");
 }
 
 Result<void> FormationFile::keep(std::uint64_t genesis, const core::Config& voters, bool formed) {

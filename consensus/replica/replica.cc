@@ -40,7 +40,8 @@ class SystemClock final : public replica::Clock {
 class Scratch {
  public:
     static Result<Scratch> map(std::uint64_t bytes) {
-        void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        void* memory =
+            ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (memory == MAP_FAILED)
             return Error("cannot map " + std::to_string(bytes) + " bytes of memory: " + std::strerror(errno));
         return Scratch(static_cast<std::byte*>(memory), bytes);
