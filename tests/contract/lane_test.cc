@@ -275,7 +275,7 @@ TEST_P(Contract, f9_source_bytes_are_free_once_a_lane_has_ended) {
     constexpr std::uint64_t kRing = std::uint64_t{16} << 20;
     start_all(kRing);
     std::mt19937_64 random(2);
-    for (std::uint64_t round = 0; round < 12; ++round) {
+    for (std::uint64_t round = 0; round < 5; ++round) {
         const LaneId lane = open_lane(r1, r2);
         ASSERT_TRUE(write_lands(r1, lane, {0}, 64, 1, 1));
         const std::uint64_t writes = 4 + random() % 8;
