@@ -1,6 +1,7 @@
 #include "tools/bench/cluster.h"
 
 #include "tools/bench/clock.h"
+#include "tools/bench/progress.h"
 
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
@@ -9,7 +10,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iostream>
 #include <random>
 #include <thread>
 
@@ -86,7 +86,7 @@ int run_replica(const ClusterSpec& spec, std::uint8_t id) {
     Nothing state_machine;
     auto replica = Replica::open(spec.options(id), state_machine);
     if (!replica) {
-        std::cerr << "lockstep-bench: " << replica.error().message() << '\n';
+        tell(replica.error().message());
         return 1;
     }
     while (true) ::pause();
@@ -135,7 +135,7 @@ Result<Cluster> Cluster::start(Polling polling, std::uint64_t deadline_ns) {
         if (cluster || interrupted()) return cluster;
         if (attempt == kStartAttempts || now_ns() >= deadline_ns)
             return std::move(cluster).error().within("cannot start three replicas");
-        std::cerr << "lockstep-bench: tries again to start three replicas: " << cluster.error().message() << '\n';
+        tell("tries again to start three replicas: " + cluster.error().message());
     }
 }
 

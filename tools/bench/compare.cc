@@ -1,5 +1,6 @@
 #include "tools/bench/compare.h"
 
+#include "tools/bench/clock.h"
 #include "tools/bench/cluster.h"
 #include "tools/bench/limit.h"
 #include "tools/bench/load.h"
@@ -7,6 +8,7 @@
 #include "tools/bench/results.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <optional>
@@ -16,6 +18,7 @@ namespace lockstep::bench {
 namespace {
 
 constexpr int kAttempts = 5;
+constexpr std::size_t kMostOpenBytes = std::size_t{16} << 20;  // Options::max_queued_bytes, by default
 constexpr std::uint64_t kSlack = 10 * kSecond;  // how much longer than planned one measurement may take
 
 std::uint64_t in_ns(double seconds) { return static_cast<std::uint64_t>(seconds * static_cast<double>(kSecond)); }
@@ -43,8 +46,7 @@ class Comparison {
                 }
             }
             if (round < plan_.rounds && now_ns() + (now_ns() - from) * 5 / 4 > end_ns_) {
-                std::cerr << "lockstep-bench: ends after " << round << " of " << plan_.rounds
-                          << " rounds: the time would not suffice for another\n";
+                tell("ends after " + round_text_ + ": the time would not suffice for another");
                 break;
             }
         }
@@ -65,7 +67,7 @@ class Comparison {
         for (int attempt = 1;; ++attempt) {
             auto done = commits_from(next, bytes, polling);
             if (done || attempt == kAttempts || interrupted() || now_ns() >= end_ns_) return done;
-            std::cerr << "lockstep-bench: starts again with three new replicas: " << done.error().message() << '\n';
+            tell("starts again with three new replicas: " + done.error().message());
         }
     }
     Result<void> commits_from(std::size_t& next, std::size_t bytes, Polling polling) {
@@ -139,19 +141,35 @@ void warn_of_load() {
     if (getloadavg(&load, 1) != 1) return;
     const unsigned processors = std::thread::hardware_concurrency();
     if (load < processors * 0.5) return;
-    std::cerr << "lockstep-bench: the load of the last minute was " << load << " on " << processors
-              << " processors: other work would make the numbers worse than they are\n";
+    char text[160];
+    std::snprintf(text, sizeof text,
+                  "the load of the last minute was %.1f on %u processors: other work spoils the numbers",
+                  load, processors);
+    tell(text);
 }
 
 }  // namespace
 
 int run_compare(const Plan& plan) {
+    if (plan.commit && std::ranges::max(plan.bytes) * std::ranges::max(plan.depths) > kMostOpenBytes) {
+        tell("the largest --bytes times the largest --depth is more than " + size_text(kMostOpenBytes) +
+             ", what a replica's queue holds: choose less of one");
+        return 2;
+    }
+    for (const std::string& path : {plan.json, plan.plot}) {
+        if (path.empty()) continue;
+        // Now rather than after minutes of measuring.
+        if (auto writable = check_writable(path); !writable) {
+            tell(writable.error().message());
+            return 1;
+        }
+    }
     warn_of_load();
     Results results;
     {
         Comparison comparison(plan);
         if (auto done = comparison.run(); !done) {
-            std::cerr << "\nlockstep-bench: " << done.error().message() << '\n';
+            tell(done.error().message());
             return 1;
         }
         results = std::move(comparison).take();
@@ -161,12 +179,12 @@ int run_compare(const Plan& plan) {
     results.print_table(std::cout);
     if (!plan.json.empty())
         if (auto written = results.write_json(plan.json); !written) {
-            std::cerr << "lockstep-bench: " << written.error().message() << '\n';
+            tell(written.error().message());
             return 1;
         }
     if (!plan.plot.empty())
         if (auto written = results.write_plot(plan.plot); !written) {
-            std::cerr << "lockstep-bench: " << written.error().message() << '\n';
+            tell(written.error().message());
             return 1;
         }
     return 0;

@@ -14,7 +14,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <iostream>
 #include <optional>
 #include <random>
 #include <thread>
@@ -177,7 +176,7 @@ int run_failover(const FailoverPlan& plan) {
             if (interrupted()) return 1;
             if (!gap) {
                 ++failed;
-                std::cerr << "\nlockstep-bench: round " << round << " failed: " << gap.error().message() << '\n';
+                tell("round " + std::to_string(round) + " failed: " + gap.error().message());
                 continue;
             }
             // What the client saw later than it was: not later than what followed from it.

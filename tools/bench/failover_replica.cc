@@ -1,10 +1,10 @@
 #include "tools/bench/failover.h"
 #include "tools/bench/failover_wire.h"
+#include "tools/bench/progress.h"
 
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <iostream>
 
 namespace lockstep::bench {
 namespace {
@@ -32,7 +32,7 @@ int run_failover_replica(const ClusterSpec& spec, std::uint8_t id, int descripto
     Nothing state_machine;
     auto opened = Replica::open(spec.options(id), state_machine);
     if (!opened) {
-        std::cerr << "lockstep-bench: " << opened.error().message() << '\n';
+        tell(opened.error().message());
         return 1;
     }
     Replica& replica = *opened.value();

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <iostream>
 #include <vector>
 
 namespace lockstep::bench {
@@ -56,7 +55,7 @@ Result<Profile> run_with_patience(const InstructionsPlan& plan, std::uint64_t en
     for (int attempt = 1;; ++attempt) {
         auto profile = run_once(plan, entries, output);
         if (profile || attempt == kAttempts || interrupted()) return profile;
-        std::cerr << "\nlockstep-bench: tries again: " << profile.error().message() << '\n';
+        tell("tries again: " + profile.error().message());
     }
 }
 
@@ -87,7 +86,7 @@ int run_counted_leader(const ClusterSpec& spec, std::size_t bytes, std::size_t d
     Nothing state_machine;
     auto replica = Replica::open(spec.options(1), state_machine);
     if (!replica) {
-        std::cerr << "lockstep-bench: " << replica.error().message() << '\n';
+        tell(replica.error().message());
         return 1;
     }
     const std::uint64_t deadline_ns = now_ns() + kRunLimit;
@@ -103,14 +102,14 @@ int run_counted_leader(const ClusterSpec& spec, std::size_t bytes, std::size_t d
         replica.value()->stop();
     }
     if (outcome) return 0;
-    std::cerr << "lockstep-bench: " << outcome.error().message() << '\n';
+    tell(outcome.error().message());
     return 1;
 }
 
 int run_instructions(const InstructionsPlan& plan) {
     auto folder = TemporaryFolder::make();
     if (!folder) {
-        std::cerr << "lockstep-bench: " << folder.error().message() << '\n';
+        tell(folder.error().message());
         return 1;
     }
     std::error_code error;
@@ -123,7 +122,7 @@ int run_instructions(const InstructionsPlan& plan) {
             progress.say("counts the instructions of " + std::to_string(entries) + " entries");
             auto profile = run_with_patience(plan, entries, where + "/callgrind." + std::to_string(entries));
             if (!profile) {
-                std::cerr << "\nlockstep-bench: " << profile.error().message() << '\n';
+                tell(profile.error().message());
                 return 1;
             }
             profiles.push_back(std::move(profile).value());

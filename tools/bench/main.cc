@@ -32,13 +32,14 @@ void add_plan(CLI::App& app, Plan& plan) {
         ->transform(CLI::CheckedTransformer(kPollings))
         ->type_name("HOW")
         ->default_str("blocking");
-    app.add_option("--rounds", plan.rounds, "How often all is measured; medians count")
-        ->check(CLI::Range(1, 1000))
-        ->capture_default_str();
-    app.add_option("--seconds", plan.seconds, "How long each measurement takes")
-        ->check(CLI::Range(0.01, 600.0))
-        ->capture_default_str();
-    app.add_flag_callback("--quick", [&plan] { plan.make_quick(); }, "Short measurements: ends within 30 seconds");
+    CLI::Option* rounds = app.add_option("--rounds", plan.rounds, "How often all is measured; medians count")
+                              ->check(CLI::Range(1, 1000))
+                              ->capture_default_str();
+    CLI::Option* seconds = app.add_option("--seconds", plan.seconds, "How long each measurement takes")
+                               ->check(CLI::Range(0.01, 600.0))
+                               ->capture_default_str();
+    app.add_flag_callback("--quick", [&plan] { plan.make_quick(); }, "Short measurements: ends within 30 seconds")
+        ->excludes(rounds, seconds);
     app.add_option("--json", plan.json, "Write the results there, as one array of objects")->type_name("FILE");
     app.add_option("--plot", plan.plot, "Draw the latency distributions there, as SVG")->type_name("FILE");
 }
@@ -59,14 +60,14 @@ void add_measurements(CLI::App& app, Plan& plan, Action& action) {
 
 void add_failover(CLI::App& app, FailoverPlan& plan, Action& action) {
     CLI::App* failover = app.add_subcommand("failover", "From the leader's SIGKILL to the next acknowledgement");
-    failover->add_option("--rounds", plan.rounds, "Fresh clusters to try")
-        ->check(CLI::Range(1, 10'000))
-        ->capture_default_str();
+    CLI::Option* rounds = failover->add_option("--rounds", plan.rounds, "Fresh clusters to try")
+                              ->check(CLI::Range(1, 10'000))
+                              ->capture_default_str();
     failover->add_option("--polling", plan.polling, "How threads wait: blocking, adaptive or spin")
         ->transform(CLI::CheckedTransformer(kPollings))
         ->type_name("HOW")
         ->default_str("blocking");
-    failover->add_flag_callback("--quick", [&plan] { plan.rounds = 10; }, "Ten rounds");
+    failover->add_flag_callback("--quick", [&plan] { plan.rounds = 10; }, "Ten rounds")->excludes(rounds);
     failover->callback([&plan, &action] { action = [&plan] { return run_failover(plan); }; });
 }
 

@@ -9,7 +9,8 @@
 namespace lockstep::bench {
 namespace {
 
-constexpr double kWidth = 1000, kHeight = 560, kLeft = 70, kRight = 230, kTop = 40, kBottom = 60;
+constexpr double kWidth = 1000, kLeast = 560, kLeft = 70, kRight = 230, kTop = 40, kBottom = 60;
+constexpr double kLegendLine = 17;
 constexpr double kNines = 4;  // the right end is the 99.99th percentile
 constexpr int kPoints = 160;
 constexpr const char* kColours[] = {"#1b6ca8", "#c8553d", "#3a7d44", "#7b4b94", "#b8860b", "#444444"};
@@ -33,8 +34,11 @@ std::vector<Line> lines_of(const std::vector<Cell>& cells) {
 
 class Canvas {
  public:
-    Canvas(double low_us, double high_us) : low_(std::log10(low_us)), high_(std::log10(high_us)) {
-        out_ << "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " << kWidth << ' ' << kHeight
+    Canvas(double low_us, double high_us, std::size_t lines)
+        : low_(std::log10(low_us)),
+          high_(std::log10(high_us)),
+          height_(std::max(kLeast, kTop + kBottom + kLegendLine * static_cast<double>(lines))) {
+        out_ << "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " << kWidth << ' ' << height_
              << "\" font-family=\"sans-serif\" font-size=\"12\">\n"
              << "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n";
         text(kLeft, kTop - 16, "start", "Latency by percentile: three replicas on one machine");
@@ -42,7 +46,7 @@ class Canvas {
     // `nines`: 1 is the 90th percentile, 2 the 99th.
     double x(double nines) const { return kLeft + nines / kNines * (kWidth - kLeft - kRight); }
     double y(double us) const {
-        return kHeight - kBottom - (std::log10(us) - low_) / (high_ - low_) * (kHeight - kTop - kBottom);
+        return height_ - kBottom - (std::log10(us) - low_) / (high_ - low_) * (height_ - kTop - kBottom);
     }
     void text(double at_x, double at_y, const char* anchor, const std::string& words) {
         out_ << "<text x=\"" << at_x << "\" y=\"" << at_y << "\" text-anchor=\"" << anchor << "\">" << words
@@ -63,10 +67,10 @@ class Canvas {
         const std::pair<double, const char*> marks[] = {{0, "0"}, {std::log10(2.0), "50"}, {1, "90"}, {2, "99"},
                                                          {3, "99.9"}, {4, "99.99"}};
         for (const auto& [nines, label] : marks) {
-            rule(x(nines), kTop, x(nines), kHeight - kBottom);
-            text(x(nines), kHeight - kBottom + 18, "middle", label);
+            rule(x(nines), kTop, x(nines), height_ - kBottom);
+            text(x(nines), height_ - kBottom + 18, "middle", label);
         }
-        text((kLeft + kWidth - kRight) / 2, kHeight - kBottom + 40, "middle", "percentile");
+        text((kLeft + kWidth - kRight) / 2, height_ - kBottom + 40, "middle", "percentile");
     }
     void curve(const Line& line, std::size_t number) {
         const std::string style = std::string("stroke=\"") + kColours[number % std::size(kColours)] +
@@ -77,7 +81,7 @@ class Canvas {
             out_ << x(nines) << ',' << y(std::max(line.latency->at_us(1 - std::pow(10.0, -nines)), 0.001)) << ' ';
         }
         out_ << "\"/>\n";
-        const double at = kTop + 8 + 17.0 * static_cast<double>(number);
+        const double at = kTop + 8 + kLegendLine * static_cast<double>(number);
         out_ << "<line x1=\"" << kWidth - kRight + 12 << "\" y1=\"" << at << "\" x2=\"" << kWidth - kRight + 40
              << "\" y2=\"" << at << "\" " << style << "/>\n";
         text(kWidth - kRight + 46, at + 4, "start", line.name);
@@ -90,6 +94,7 @@ class Canvas {
  private:
     const double low_;
     const double high_;
+    const double height_;
     std::ostringstream out_;
 };
 
@@ -104,7 +109,7 @@ Result<void> Results::write_plot(const std::string& path) const {
         high = std::max(high, line.latency->at_us(1 - std::pow(10.0, -kNines)));
     }
     if (lines.empty()) low = 1;
-    Canvas canvas(std::pow(10.0, std::floor(std::log10(low))), std::pow(10.0, std::floor(std::log10(high)) + 1));
+    Canvas canvas(std::pow(10.0, std::floor(std::log10(low))), std::pow(10.0, std::floor(std::log10(high)) + 1), lines.size());
     canvas.axes();
     for (std::size_t i = 0; i < lines.size(); ++i) canvas.curve(lines[i], i);
     return write_file(path, canvas.finish());

@@ -134,10 +134,15 @@ Result<void> Results::write_json(const std::string& path) const {
     return write_file(path, text + "\n]\n");
 }
 
+Result<void> check_writable(const std::string& path) {
+    if (std::ofstream(path, std::ios::app)) return {};
+    return Error("cannot write " + path + ": check that its folder is there and may be written");
+}
+
 Result<void> write_file(const std::string& path, const std::string& text) {
     std::ofstream file(path, std::ios::binary | std::ios::trunc);
     file << text << std::flush;
-    if (!file) return Error("cannot write " + path + ": check that its folder is there and may be written");
+    if (!file) return Error("cannot write " + path + ": is the disk full?");
     return {};
 }
 

@@ -71,6 +71,8 @@ class Results {
 // "64 B", "1 KiB".
 std::string size_text(std::size_t bytes);
 
+// An error if a file cannot be written there; makes it if it is not there, and changes nothing in it.
+Result<void> check_writable(const std::string& path);
 // Writes a file whole. Error: it cannot be written.
 Result<void> write_file(const std::string& path, const std::string& text);
 
