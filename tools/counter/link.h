@@ -24,7 +24,11 @@ class Link final : public Connection, public Requester {
 
     void answered(Request& request) override;
     bool gone() const override { return closed(); }
-    void flush_answers() { flush(); }
+    // Sends the answers, and takes what had to wait for room.
+    void flush_answers() {
+        flush();
+        if (!closed()) on_input();
+    }
 
  private:
     struct Forwarded : Request {

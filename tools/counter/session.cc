@@ -34,11 +34,14 @@ void Session::process() {
     // An answer that comes while commands are taken apart is met by the loop below.
     if (processing_ || closed()) return;
     processing_ = true;
+    bool held_up = false;
     do {
-        take_commands();
-    } while (send_off());
+        do {
+            held_up = take_commands();
+        } while (send_off());
+        flush();
+    } while (held_up && !closed() && output_bytes() < kOutputHighWaterBytes);
     processing_ = false;
-    flush();
     if (closed()) return;
     if (input_ended_) {
         if (!under_way_ && filling().empty() && output_bytes() < kOutputHighWaterBytes) close_when_sent();
@@ -47,23 +50,28 @@ void Session::process() {
     }
 }
 
-void Session::take_commands() {
-    while (!closed() && !filling().sealed && output_bytes() < kOutputHighWaterBytes) {
+bool Session::take_commands() {
+    while (!closed() && !filling().sealed) {
+        if (output_bytes() >= kOutputHighWaterBytes) return true;
         const RequestParser::Step step = parser_.next(input().unread());
-        if (step == RequestParser::Step::incomplete) return;
+        if (step == RequestParser::Step::incomplete) return false;
         if (step == RequestParser::Step::failed) {
             ++shared_.protocol_errors;
             refuse("ERR " + parser_.error());
             filling().sealed = true;
             filling().closes = true;
-            return;
+            return false;
         }
         if (step == RequestParser::Step::command) {
-            if (same_name(parser_.args()[0], kUpstreamCommand)) return upgrade();
+            if (same_name(parser_.args()[0], kUpstreamCommand)) {
+                upgrade();
+                return false;
+            }
             take_command(parser_.args());
         }
         input().consume(parser_.consumed());
     }
+    return false;
 }
 
 void Session::take_command(std::span<const std::string_view> args) {

@@ -53,7 +53,8 @@ class Session final : public Connection, public Requester {
     void on_closed() override;
 
     void process();
-    void take_commands();
+    // Puts what has arrived into the filling pipeline. True if it stopped because the client has much to read.
+    bool take_commands();
     void take_command(std::span<const std::string_view> args);
     void take_data_command(const CommandSpec& spec, std::span<const std::string_view> args);
     // Starts a reply made here: append to what it returns, then call `literal_ends`.

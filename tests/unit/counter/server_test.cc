@@ -180,6 +180,18 @@ TEST_F(CounterServer, one_client_more_than_allowed_is_told_so) {
     EXPECT_EQ(first.ask("PING\r\n"), "+PONG\r\n");
 }
 
+TEST_F(CounterServer, long_pipeline_of_long_local_replies_is_answered_whole) {
+    start();
+    TestClient c = client();
+    const std::string reply = c.ask("COMMAND DOCS\r\n");
+    // A few kilobytes in, and more out than the server lets wait at a time.
+    const std::size_t count = 4 * kOutputHighWaterBytes / reply.size();
+    std::string pipeline;
+    for (std::size_t i = 0; i < count; ++i) pipeline += "COMMAND DOCS\r\n";
+    c.send(pipeline);
+    for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(c.receive(), reply) << i;
+}
+
 TEST_F(CounterServer, client_that_does_not_read_holds_up_itself_alone) {
     start();
     TestClient slow = client();
