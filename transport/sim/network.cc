@@ -29,8 +29,8 @@ void Network::detach(ReplicaId id) {
     for (const auto& [other, fabric] : nodes_) {
         // The operating system of the dead process closes its connections, where that can be heard.
         if (is_cut(id, other)) continue;
-        at(now_ns_ + latency(), [this, other = other, id] {
-            if (SimFabric* at_other = node(other); at_other != nullptr) at_other->lose(id, true);
+        at(now_ns_ + latency(), [this, peer = other, id] {
+            if (SimFabric* at_peer = node(peer); at_peer != nullptr) at_peer->lose(id, true);
         });
     }
 }

@@ -1,0 +1,185 @@
+// A leader's lanes, its commit rule, its reads (S1, S6, S10, S11, S15, F5, F8).
+#include "tests/unit/core/bench.h"
+
+namespace lockstep::core {
+namespace {
+
+constexpr LaneId kLane2{1};  // the first lane to r2
+constexpr LaneId kLane3{2};  // and to r3
+
+// Leads, and its no-op has landed on r2.
+void lead_with_no_op(Bench& bench) {
+    bench.lead();
+    bench.flush();
+    bench.step(event::Landed{kLane2, 1});
+    ASSERT_EQ(bench.core().commit().index, Index{1});
+}
+
+TEST(Leader, its_no_op_is_the_first_entry_and_commits_when_a_majority_holds_it) {
+    Bench bench(kR1);
+    bench.lead();
+    EXPECT_EQ(bench.core().end().index, Index{1});
+    EXPECT_EQ(bench.core().commit().index, Index{0});
+    bench.flush();
+    EXPECT_EQ(bench.effects<effect::PostWrite>().size(), 2u);
+    bench.step(event::Landed{kLane3, 1});
+    EXPECT_EQ(bench.core().commit().index, Index{1});
+}
+
+TEST(Leader, a_completion_of_an_ended_lane_counts_for_nothing) {
+    Bench bench(kR1);
+    lead_with_no_op(bench);
+    ASSERT_EQ(bench.propose("a"), Proposed::appended);
+    bench.flush();
+    bench.step(event::LaneBroken{kLane2});
+    bench.step(event::Landed{kLane2, 2});
+    EXPECT_EQ(bench.core().commit().index, Index{1});
+    bench.step(event::Landed{kLane3, 2});
+    EXPECT_EQ(bench.core().commit().index, Index{2}) << "the other lane goes on undisturbed";
+}
+
+TEST(Leader, reopens_a_broken_lane_in_its_ballot_and_takes_the_answer_to_the_newest_open_only) {
+    Bench bench(kR1);
+    lead_with_no_op(bench);
+    const Ballot ballot = bench.core().promised();
+    bench.step(event::LaneBroken{kLane2});
+    EXPECT_TRUE(bench.effects<effect::EndLane>().size() == 1 && bench.effects<effect::EndLane>()[0].lane == kLane2);
+    bench.tick(1);
+    ASSERT_EQ(bench.sent<Prepare>(kR2).size(), 1u);
+    EXPECT_EQ(bench.sent<Prepare>(kR2)[0].ballot, ballot);
+    EXPECT_EQ(bench.sent<Prepare>(kR2)[0].open_number, 2u);
+
+    bench.receive(kR2, bench.promise(1));
+    EXPECT_TRUE(bench.effects<effect::ConnectLane>().empty()) << "a repeat of the first answer";
+    bench.receive(kR2, bench.promise(2));
+    ASSERT_EQ(bench.effects<effect::ConnectLane>().size(), 1u);
+    EXPECT_NE(bench.effects<effect::ConnectLane>()[0].lane, kLane2) << "a lane's name is never used twice";
+
+    // Repaired from the follower's commit, whatever had been acknowledged before.
+    EXPECT_EQ(bench.core().lane_to(kR2).landed.index, Index{0});
+    bench.flush();
+    ASSERT_EQ(bench.effects<effect::PostWrite>().size(), 1u);
+    EXPECT_EQ(bench.effects<effect::PostWrite>()[0].at, Position{0});
+}
+
+TEST(Leader, writes_only_below_the_space_that_the_follower_has_reported_free) {
+    Bench bench(kR1);
+    lead_with_no_op(bench);
+    bench.step(event::Landed{kLane3, 1});
+    std::uint64_t landed_on_2 = 1;
+    std::uint64_t landed_on_3 = 1;
+    // r2 and the leader apply and make room; r3 takes what it gets, and reports nothing.
+    for (std::uint64_t turn = 1; turn <= 60; ++turn) {
+        bench.propose(std::string(1000, 'x'));
+        bench.flush();
+        for (const effect::PostWrite& write : bench.effects<effect::PostWrite>()) {
+            ++(write.lane == kLane2 ? landed_on_2 : landed_on_3);
+            if (write.lane == kLane2) continue;
+            EXPECT_LE((write.at + write.bytes).value, Bench::kRingBytes - 1024);
+        }
+        bench.step(event::Landed{kLane2, landed_on_2});
+        bench.step(event::Landed{kLane3, landed_on_3});
+        bench.step(event::Applied{bench.core().commit()});
+        const Position consumed{bench.core().applied().position.value / 2};
+        bench.step(event::Reported{kR2, transport::Report{.ballot = bench.core().promised(),
+                                                          .incarnation = life(kR2),
+                                                          .open_number = 1,
+                                                          .sequence = turn,
+                                                          .consumed = consumed,
+                                                          .durable = {},
+                                                          .committed = {},
+                                                          .commit_checksum = 0}});
+    }
+    EXPECT_GT(landed_on_3, 5u);
+    EXPECT_GT(bench.core().commit().position, Position{Bench::kRingBytes + Bench::kRingBytes / 2});
+}
+
+TEST(Leader, takes_reports_about_the_lane_that_is_open_now_in_rising_order) {
+    Bench bench(kR1);
+    lead_with_no_op(bench);
+    transport::Report report{.ballot = bench.core().promised(),
+                             .incarnation = life(kR2),
+                             .open_number = 1,
+                             .sequence = 5,
+                             .consumed = Position{640},
+                             .durable = {},
+                             .committed = {},
+                             .commit_checksum = 0};
+    const auto consumed_after = [&](const transport::Report& told) {
+        bench.step(event::Reported{kR2, told});
+        return bench.core().lane_to(kR2).consumed.value;
+    };
+    transport::Report other = report;
+    other.ballot = Ballot::of(9, kR1);
+    EXPECT_EQ(consumed_after(other), 0u);
+    other = report;
+    other.incarnation = Incarnation{999};
+    EXPECT_EQ(consumed_after(other), 0u);
+    other = report;
+    other.open_number = 2;
+    EXPECT_EQ(consumed_after(other), 0u);
+    EXPECT_EQ(consumed_after(report), 640u);
+    report.consumed = Position{1280};
+    EXPECT_EQ(consumed_after(report), 640u) << "the same sequence again";
+    report.sequence = 6;
+    EXPECT_EQ(consumed_after(report), 1280u);
+}
+
+TEST(Read, is_answered_by_probes_that_were_posted_after_it_came) {
+    Bench bench(kR1);
+    lead_with_no_op(bench);
+    bench.step(event::Applied{bench.core().commit()});
+    ASSERT_EQ(bench.read(), 1u);
+    bench.flush();
+    ASSERT_EQ(bench.effects<effect::PostProbe>().size(), 2u);
+    ASSERT_EQ(bench.read(), 2u);
+    bench.flush();
+    EXPECT_TRUE(bench.effects<effect::PostProbe>().empty()) << "one round at a time";
+
+    bench.step(event::Landed{kLane2, 2});
+    ASSERT_EQ(bench.effects<effect::ReadsReady>().size(), 1u);
+    EXPECT_EQ(bench.effects<effect::ReadsReady>()[0].through, 1u);
+    bench.flush();
+    EXPECT_EQ(bench.effects<effect::PostProbe>().size(), 2u);
+    bench.step(event::Landed{kLane2, 3});
+    ASSERT_EQ(bench.effects<effect::ReadsReady>().size(), 1u);
+    EXPECT_EQ(bench.effects<effect::ReadsReady>()[0].through, 2u);
+}
+
+TEST(Read, waits_for_the_commit_of_its_arrival_to_be_applied) {
+    Bench bench(kR1);
+    lead_with_no_op(bench);
+    ASSERT_EQ(bench.read(), 1u);
+    bench.flush();
+    bench.step(event::Landed{kLane2, 2});
+    EXPECT_TRUE(bench.effects<effect::ReadsReady>().empty());
+    bench.step(event::Applied{bench.core().commit()});
+    EXPECT_EQ(bench.effects<effect::ReadsReady>().size(), 1u);
+}
+
+TEST(Read, does_not_start_before_the_own_no_op_is_committed) {
+    Bench bench(kR1);
+    bench.lead();
+    ASSERT_EQ(bench.read(), 1u);
+    bench.flush();
+    EXPECT_TRUE(bench.effects<effect::PostProbe>().empty());
+    bench.step(event::Landed{kLane2, 1});
+    bench.flush();
+    EXPECT_EQ(bench.effects<effect::PostProbe>().size(), 2u);
+}
+
+TEST(Read, is_lost_when_a_higher_ballot_is_promised) {
+    Bench bench(kR1);
+    lead_with_no_op(bench);
+    bench.step(event::Applied{bench.core().commit()});
+    ASSERT_EQ(bench.read(), 1u);
+    bench.flush();
+    bench.receive(kR2, Prepare{bench.core().genesis(), Ballot::of(9, kR2), 1});
+    EXPECT_EQ(bench.effects<effect::ReadsLost>().size(), 1u);
+    bench.step(event::Landed{kLane3, 2});
+    EXPECT_TRUE(bench.effects<effect::ReadsReady>().empty());
+    EXPECT_EQ(bench.read(), std::nullopt);
+}
+
+}  // namespace
+}  // namespace lockstep::core
