@@ -109,7 +109,9 @@ Result<void> Results::write_plot(const std::string& path) const {
         high = std::max(high, line.latency->at_us(1 - std::pow(10.0, -kNines)));
     }
     if (lines.empty()) low = 1;
-    Canvas canvas(std::pow(10.0, std::floor(std::log10(low))), std::pow(10.0, std::floor(std::log10(high)) + 1), lines.size());
+    const double bottom = std::pow(10.0, std::floor(std::log10(low)));
+    const double top = std::pow(10.0, std::floor(std::log10(high)) + 1);
+    Canvas canvas(bottom, top, lines.size());
     canvas.axes();
     for (std::size_t i = 0; i < lines.size(); ++i) canvas.curve(lines[i], i);
     return write_file(path, canvas.finish());
