@@ -1,8 +1,9 @@
 // The TCP transport's parsers, fed with what a stranger or a mad peer may send: handshakes both ways, the frames of a
 // lane (into a small ring, between guards), the frames of a control connection. The first byte chooses which.
-#include "transport/tcp/handshake.h"
+#include "transport/link/frames.h"
+#include "transport/link/handshake.h"
 #include "transport/tcp/lane_receiver.h"
-#include "transport/tcp/memory.h"
+#include "transport/link/memory.h"
 #include "transport/tcp/wire.h"
 
 #include <algorithm>
@@ -16,6 +17,7 @@ namespace {
 
 using namespace lockstep;
 using namespace lockstep::transport;
+using namespace lockstep::transport::link;
 using namespace lockstep::transport::tcp;
 
 constexpr std::uint64_t kRingBytes = 4096;

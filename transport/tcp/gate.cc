@@ -9,7 +9,7 @@
 
 namespace lockstep::transport::tcp {
 
-bool LaneRight::opened_by(const LaneToken& token) const {
+bool LaneRight::opened_by(const link::LaneToken& token) const {
     // In the same time for every token: how long a refusal takes must not tell how much of a guess was right.
     unsigned different = 0;
     for (std::size_t i = 0; i < token.size(); ++i) different |= std::to_integer<unsigned>(token[i] ^ token_[i]);
@@ -56,7 +56,7 @@ Result<LaneAddress> Gate::open(ReplicaId holder, Incarnation incarnation, Positi
     if (right_)
         return Error("cannot open a lane for r" + std::to_string(holder.value) + ": the lane of r" +
                      std::to_string(right_->holder().value) + " is still open: revoke it first");
-    LaneToken token;
+    link::LaneToken token;
     for (std::size_t done = 0; done < token.size();) {
         const ssize_t count = getrandom(token.data() + done, token.size() - done, 0);
         if (count < 0 && errno == EINTR) continue;
@@ -86,7 +86,7 @@ Position Gate::landed() const {
     return right_ ? right_->look() : Position{std::numeric_limits<std::uint64_t>::max()};
 }
 
-Result<std::shared_ptr<LaneRight>> Gate::admit(const Hello& hello, int descriptor) {
+Result<std::shared_ptr<LaneRight>> Gate::admit(const link::Hello& hello, int descriptor) {
     std::shared_ptr<LaneRight> right;
     {
         const std::lock_guard lock(mutex_);
@@ -101,8 +101,8 @@ Result<std::shared_ptr<LaneRight>> Gate::admit(const Hello& hello, int descripto
     return right;
 }
 
-Result<LaneToken> token_of(const LaneAddress& address) {
-    LaneToken token;
+Result<link::LaneToken> token_of(const LaneAddress& address) {
+    link::LaneToken token;
     if (address.size != token.size())
         return Error("a lane address of " + std::to_string(address.size) + " bytes is not one of the TCP transport");
     std::memcpy(token.data(), address.bytes.data(), token.size());

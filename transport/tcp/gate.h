@@ -5,7 +5,7 @@
 // `revoke` has had the mutex, nothing that came or comes through this lane reaches the ring any more.
 #pragma once
 
-#include "transport/tcp/handshake.h"
+#include "transport/link/handshake.h"
 #include "transport/types.h"
 
 #include <lockstep/result.h>
@@ -20,7 +20,7 @@ namespace lockstep::transport::tcp {
 // The right of one holder to write the ring through one connection.
 class LaneRight {
  public:
-    LaneRight(const LaneToken& token, ReplicaId holder, Incarnation incarnation, Position base)
+    LaneRight(const link::LaneToken& token, ReplicaId holder, Incarnation incarnation, Position base)
         : token_(token),
           holder_(holder),
           incarnation_(incarnation),
@@ -31,7 +31,7 @@ class LaneRight {
     ReplicaId holder() const { return holder_; }
     Incarnation incarnation() const { return incarnation_; }
     Position base() const { return base_; }
-    bool opened_by(const LaneToken& token) const;
+    bool opened_by(const link::LaneToken& token) const;
 
     // Protocol thread: ends the right, and closes the connection that uses it. Waits for at most one receive.
     void revoke();
@@ -53,7 +53,7 @@ class LaneRight {
     }
 
  private:
-    const LaneToken token_;
+    const link::LaneToken token_;
     const ReplicaId holder_;
     const Incarnation incarnation_;
     const Position base_;
@@ -75,7 +75,7 @@ class Gate {
 
     // Acceptor thread: the right that `hello` names by its token, attached to the connection `descriptor`; the error is
     // the refusal's text.
-    Result<std::shared_ptr<LaneRight>> admit(const Hello& hello, int descriptor);
+    Result<std::shared_ptr<LaneRight>> admit(const link::Hello& hello, int descriptor);
 
  private:
     std::mutex mutex_;                   // for right_: written by the protocol thread, copied by the acceptor thread
@@ -83,6 +83,6 @@ class Gate {
 };
 
 // The token in an address; none if these are not the address of a TCP lane.
-Result<LaneToken> token_of(const LaneAddress& address);
+Result<link::LaneToken> token_of(const LaneAddress& address);
 
 }  // namespace lockstep::transport::tcp

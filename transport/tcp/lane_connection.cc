@@ -9,11 +9,12 @@
 
 namespace lockstep::transport::tcp {
 
-LaneConnection::LaneConnection(Socket socket, std::shared_ptr<LaneRight> right, const Target& target, LandingBell& bell)
-    : socket_(std::move(socket)), right_(std::move(right)), bell_(bell), receiver_(target.memory, right_->base()) {}
+LaneConnection::LaneConnection(link::Socket socket, std::shared_ptr<LaneRight> right, const link::RingMemory& memory,
+                               LandingBell& bell)
+    : socket_(std::move(socket)), right_(std::move(right)), bell_(bell), receiver_(memory, right_->base()) {}
 
 void LaneConnection::start(std::span<const std::byte> early) {
-    static_assert(kMaxHandshakeBytes <= kStagingBytes);
+    static_assert(link::kMaxHandshakeBytes <= kStagingBytes);
     std::copy(early.begin(), early.end(), staging_.begin());
     if (!early.empty() && !land(early.size())) return;
     receive();
@@ -56,7 +57,7 @@ bool LaneConnection::land(std::size_t count) {
 }
 
 bool LaneConnection::receive_straight(std::size_t& turn_bytes) {
-    Moved moved;
+    link::Moved moved;
     std::size_t straight = 0;
     {
         // F3: held over the receive itself, which writes the ring.
@@ -67,7 +68,7 @@ bool LaneConnection::receive_straight(std::size_t& turn_bytes) {
         }
         const std::span<std::byte> rest = receiver_.rest();
         const iovec pieces[] = {{rest.data(), rest.size()}, {staging_.data(), staging_.size()}};
-        moved = receive_some(socket_.native_handle(), pieces);
+        moved = link::receive_some(socket_.native_handle(), pieces);
         straight = std::min(moved.bytes, rest.size());
         receiver_.took(straight);
     }
@@ -87,13 +88,15 @@ void LaneConnection::acknowledge() {
             std::memcpy(ack_.data(), &acknowledged_, ack_.size());
             ack_left_ = ack_.size();
         }
-        const Moved moved = send_some(socket_.native_handle(), {ack_.data() + ack_.size() - ack_left_, ack_left_});
+        const link::Moved moved =
+            link::send_some(socket_.native_handle(), {ack_.data() + ack_.size() - ack_left_, ack_left_});
         if (moved.would_block()) {
             ack_waits_ = true;
-            socket_.async_wait(Socket::wait_write, [self = shared_from_this()](const boost::system::error_code& error) {
-                self->ack_waits_ = false;
-                if (!error && !self->closed_) self->acknowledge();
-            });
+            socket_.async_wait(link::Socket::wait_write,
+                               [self = shared_from_this()](const boost::system::error_code& error) {
+                                   self->ack_waits_ = false;
+                                   if (!error && !self->closed_) self->acknowledge();
+                               });
             return;
         }
         if (moved.error != 0) return close(std::strerror(moved.error));

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "transport/tcp/lane_receiver.h"
-#include "transport/tcp/sockets.h"
-#include "transport/tcp/target.h"
+#include "transport/link/sockets.h"
+#include "transport/tcp/landing_bell.h"
 
 #include <array>
 #include <cstddef>
@@ -16,7 +16,8 @@ namespace lockstep::transport::tcp {
 class LaneConnection : public std::enable_shared_from_this<LaneConnection> {
  public:
     // `right` is attached to `socket`.
-    LaneConnection(Socket socket, std::shared_ptr<LaneRight> right, const Target& target, LandingBell& bell);
+    LaneConnection(link::Socket socket, std::shared_ptr<LaneRight> right, const link::RingMemory& memory,
+                   LandingBell& bell);
 
     // `early` are bytes of the lane's stream that came along with the hello.
     void start(std::span<const std::byte> early);
@@ -36,7 +37,7 @@ class LaneConnection : public std::enable_shared_from_this<LaneConnection> {
     bool receive_straight(std::size_t& turn_bytes);
     void acknowledge();
 
-    Socket socket_;
+    link::Socket socket_;
     const std::shared_ptr<LaneRight> right_;
     LandingBell& bell_;
     LaneReceiver receiver_;

@@ -2,7 +2,7 @@
 // who calls holds the lane's right (gate.h) for as long as a call, or a receive into `rest`, takes.
 #pragma once
 
-#include "transport/tcp/memory.h"
+#include "transport/link/memory.h"
 #include "transport/tcp/wire.h"
 
 #include <lockstep/result.h>
@@ -17,7 +17,7 @@ namespace lockstep::transport::tcp {
 class LaneReceiver {
  public:
     // `memory` must outlive this; frames from `base` on are taken.
-    LaneReceiver(const RingMemory& memory, Position base) : memory_(memory), end_(base), landed_(base) {}
+    LaneReceiver(const link::RingMemory& memory, Position base) : memory_(memory), end_(base), landed_(base) {}
 
     // Takes bytes in the order of the stream, from a buffer. The error says what is wrong with a frame; nothing of
     // that frame or behind it has come to the ring, and no more may be taken.
@@ -35,7 +35,7 @@ class LaneReceiver {
  private:
     Result<void> open_frame();
 
-    const RingMemory& memory_;
+    const link::RingMemory& memory_;
     std::array<std::byte, sizeof(LaneHeader)> header_{};
     std::size_t header_bytes_ = 0;     // of header_ that are there
     std::span<std::byte> rest_;

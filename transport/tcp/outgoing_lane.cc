@@ -8,20 +8,20 @@
 
 namespace lockstep::transport::tcp {
 
-OutgoingLane::OutgoingLane(Initiator& initiator, LaneId id, ReplicaId peer)
+OutgoingLane::OutgoingLane(link::Initiator& initiator, LaneId id, ReplicaId peer)
     : initiator_(initiator), id_(id), peer_(peer), deadline_(initiator.context) {}
 
-void OutgoingLane::connect(const Endpoint& peer, const LaneToken& token) {
-    Hello hello;
+void OutgoingLane::connect(const link::Endpoint& peer, const link::LaneToken& token) {
+    link::Hello hello;
     hello.cluster_id = initiator_.self.cluster_id;
     hello.sender = initiator_.self.id;
     hello.target = peer_;
     hello.incarnation = initiator_.self.incarnation;
     hello.ring_bytes = initiator_.self.ring_bytes;
-    hello.kind = LinkKind::lane;
+    hello.kind = link::LinkKind::lane;
     hello.token = token;
     hello_ = encode(hello);
-    auto socket = make_socket(initiator_.context, peer);
+    auto socket = link::make_socket(initiator_.context, peer, initiator_.source);
     if (!socket) return break_off(socket.error().message());
     socket_ = std::move(socket).value();
     deadline_.expires_after(initiator_.handshake_timeout);
@@ -65,7 +65,7 @@ void OutgoingLane::send() {
     std::size_t count = 0;
     const std::size_t bytes = gather(pieces, count);
     if (bytes == 0) return;
-    const Moved moved = send_some(socket_->native_handle(), std::span(pieces).first(count));
+    const link::Moved moved = link::send_some(socket_->native_handle(), std::span(pieces).first(count));
     if (moved.error != 0 && !moved.would_block()) return break_off(std::strerror(moved.error));
     sent(moved.bytes);
     if (moved.bytes < bytes) await_room();
@@ -109,7 +109,7 @@ void OutgoingLane::sent(std::size_t bytes) {
 
 void OutgoingLane::await_room() {
     waits_for_room_ = true;
-    socket_->async_wait(Socket::wait_write, [self = shared_from_this()](const boost::system::error_code& error) {
+    socket_->async_wait(link::Socket::wait_write, [self = shared_from_this()](const boost::system::error_code& error) {
         self->waits_for_room_ = false;
         if (!error && !self->broken_ && !self->ended_) self->send();
     });
@@ -139,10 +139,10 @@ Result<void> OutgoingLane::take(std::size_t count) {
 }
 
 Result<void> OutgoingLane::take_answer() {
-    auto parsed = parse_answer(std::span<const std::byte>(received_).first(received_count_));
+    auto parsed = link::parse_answer(std::span<const std::byte>(received_).first(received_count_));
     if (!parsed) return std::move(parsed).error();
     if (!parsed.value()) return {};
-    const Answer& answer = parsed.value()->message;
+    const link::Answer& answer = parsed.value()->message;
     if (!answer.ok) return Error("refused: " + answer.refusal);
     admitted_ = true;
     deadline_.cancel();

@@ -1,8 +1,8 @@
 // The holder's end of a lane: frames go out straight from the own ring, acknowledgements come in. Protocol thread.
 #pragma once
 
-#include "transport/tcp/initiator.h"
-#include "transport/tcp/sockets.h"
+#include "transport/link/initiator.h"
+#include "transport/link/sockets.h"
 #include "transport/tcp/wire.h"
 
 #include <boost/asio/steady_timer.hpp>
@@ -18,10 +18,10 @@ namespace lockstep::transport::tcp {
 
 class OutgoingLane : public std::enable_shared_from_this<OutgoingLane> {
  public:
-    OutgoingLane(Initiator& initiator, LaneId id, ReplicaId peer);
+    OutgoingLane(link::Initiator& initiator, LaneId id, ReplicaId peer);
 
     // Frames may be posted from here on; they go out when the connection stands, right behind the hello.
-    void connect(const Endpoint& peer, const LaneToken& token);
+    void connect(const link::Endpoint& peer, const link::LaneToken& token);
     // See Fabric.
     bool write(Position at, std::uint64_t bytes);
     bool probe(std::uint64_t number);
@@ -41,7 +41,7 @@ class OutgoingLane : public std::enable_shared_from_this<OutgoingLane> {
 
  private:
     static constexpr std::size_t kReceiveBytes = 1024;
-    static_assert(kReceiveBytes >= kMaxHandshakeBytes);
+    static_assert(kReceiveBytes >= link::kMaxHandshakeBytes);
 
     LaneHeader& frame(std::uint64_t number) { return frames_[number % kMaxUnfinishedWrites]; }
     bool post(const LaneHeader& header);
@@ -56,10 +56,10 @@ class OutgoingLane : public std::enable_shared_from_this<OutgoingLane> {
     Result<void> take_answer();
     Result<void> take_acknowledgements();
 
-    Initiator& initiator_;
+    link::Initiator& initiator_;
     const LaneId id_;
     const ReplicaId peer_;
-    std::optional<Socket> socket_;
+    std::optional<link::Socket> socket_;
     boost::asio::steady_timer deadline_;  // of the handshake
     bool connected_ = false;              // the hello and frames may go out
     bool admitted_ = false;               // the peer has let this lane in

@@ -1,38 +1,12 @@
 #include "transport/tcp/wire.h"
 
-#include "log/check.h"
-
 #include <algorithm>
-#include <cstring>
+#include <string>
 
 namespace lockstep::transport::tcp {
 namespace {
 
-// Less room than this at the buffer's end is not worth a receive: what is left moves to its start.
-constexpr std::size_t kLeastRoomBytes = 16 * 1024;
-static_assert(kLeastRoomBytes < kMaxMessageBytes);
-
 std::string number(std::uint64_t value) { return std::to_string(value); }
-
-bool crosses_the_end(std::uint64_t at, std::uint64_t bytes, std::uint64_t ring_bytes) {
-    return (at & (ring_bytes - 1)) + bytes > ring_bytes;
-}
-
-Result<void> check_length(const ControlHeader& header, std::size_t least, std::size_t most) {
-    if (header.bytes >= least && header.bytes <= most) return {};
-    return Error("control frame of kind " + number(static_cast<std::uint32_t>(header.kind)) + " with " +
-                 number(header.bytes) + " bytes behind it: " + number(least) + " to " + number(most) + " are allowed");
-}
-
-Result<void> check_range(const ControlHeader& header, std::uint64_t ring_bytes) {
-    if (header.wanted == 0 || header.wanted > kMaxTransferBytes)
-        return Error("ring read of " + number(header.wanted) + " bytes: 1 to " + number(kMaxTransferBytes) +
-                     " are allowed");
-    if (header.wanted > ring_bytes || crosses_the_end(header.at, header.wanted, ring_bytes))
-        return Error("ring read of " + number(header.wanted) + " bytes at " + number(header.at) +
-                     " crosses the ring's end");
-    return {};
-}
 
 }  // namespace
 
@@ -54,63 +28,10 @@ Result<void> check(const LaneHeader& header, Position end, std::uint64_t ring_by
     if (header.at - end.value >= ring_bytes)
         return Error("ring write at " + number(header.at) + ", more than a ring beyond the end of the last one at " +
                      number(end.value));
-    if (crosses_the_end(header.at, header.bytes, ring_bytes))
+    if ((header.at & (ring_bytes - 1)) + header.bytes > ring_bytes)
         return Error("ring write of " + number(header.bytes) + " bytes at " + number(header.at) +
                      " crosses the ring's end");
     return {};
-}
-
-Result<void> check(const ControlHeader& header, Expect expect, std::uint64_t ring_bytes) {
-    if (expect == Expect::requests) {
-        switch (header.kind) {
-            case ControlKind::message: return check_length(header, 0, kMaxMessageBytes);
-            case ControlKind::report: return check_length(header, sizeof(Report), sizeof(Report));
-            case ControlKind::ask_board: return check_length(header, 0, 0);
-            case ControlKind::ask_ring:
-                if (auto length = check_length(header, 0, 0); !length) return length;
-                return check_range(header, ring_bytes);
-            default: break;
-        }
-    } else {
-        switch (header.kind) {
-            case ControlKind::board: return check_length(header, sizeof(Board), sizeof(Board));
-            case ControlKind::ring: return check_length(header, 1, kMaxPieceBytes);
-            default: break;
-        }
-    }
-    return Error("control frame of kind " + number(static_cast<std::uint32_t>(header.kind)) +
-                 (expect == Expect::requests ? ": no request" : ": no answer"));
-}
-
-FrameBuffer::FrameBuffer(Expect expect, std::uint64_t ring_bytes)
-    : expect_(expect), ring_bytes_(ring_bytes), bytes_(2 * kMaxFrameBytes) {}
-
-std::span<std::byte> FrameBuffer::room() {
-    if (begin_ == end_) {
-        begin_ = end_ = 0;
-    } else if (bytes_.size() - end_ < kLeastRoomBytes) {
-        std::memmove(bytes_.data(), bytes_.data() + begin_, end_ - begin_);
-        end_ -= begin_;
-        begin_ = 0;
-    }
-    return std::span(bytes_).subspan(end_);
-}
-
-void FrameBuffer::add(std::size_t count) {
-    LOCKSTEP_CHECK_OP(count, <=, bytes_.size() - end_);
-    end_ += count;
-}
-
-Result<std::optional<FrameBuffer::Frame>> FrameBuffer::next() {
-    const std::size_t there = end_ - begin_;
-    if (there < sizeof(ControlHeader)) return std::optional<Frame>();
-    Frame frame;
-    std::memcpy(&frame.header, bytes_.data() + begin_, sizeof frame.header);
-    if (auto sound = check(frame.header, expect_, ring_bytes_); !sound) return std::move(sound).error();
-    if (there - sizeof frame.header < frame.header.bytes) return std::optional<Frame>();
-    frame.payload = std::span<const std::byte>(bytes_).subspan(begin_ + sizeof frame.header, frame.header.bytes);
-    begin_ += sizeof frame.header + frame.header.bytes;
-    return std::optional<Frame>(frame);
 }
 
 }  // namespace lockstep::transport::tcp

@@ -1,7 +1,8 @@
 // What the peer port makes of callers that are no sound replica: refusals, garbage, frames out of bounds, floods.
 #include "tests/contract/tcp/raw_peer.h"
+#include "transport/link/mailbox.h"
 #include "transport/tcp/fabric.h"
-#include "transport/tcp/mailbox.h"
+#include "transport/tcp/wire.h"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +18,7 @@ namespace lockstep::transport::contract {
 namespace {
 
 using namespace std::chrono_literals;
-using tcp::Hello;
+using link::Hello;
 
 constexpr std::uint64_t kRing = std::uint64_t{1} << 20;
 
@@ -49,10 +50,10 @@ class PeerPort : public testing::Test {
     }
 
     // What the fabric says to a hello.
-    tcp::Answer answer_to(const Hello& said) {
+    link::Answer answer_to(const Hello& said) {
         RawPeer peer = caller();
         peer.send(encode(said));
-        const tcp::Answer answer = peer.answer();
+        const link::Answer answer = peer.answer();
         EXPECT_TRUE(answer.ok || peer.is_closed());
         return answer;
     }
@@ -67,7 +68,7 @@ class PeerPort : public testing::Test {
 
     Hello lane_hello(Position base = {}) {
         Hello said = hello();
-        said.kind = tcp::LinkKind::lane;
+        said.kind = link::LinkKind::lane;
         const auto address = fabric_->open_incoming({1}, {11}, base);
         EXPECT_TRUE(address.ok());
         if (address) std::memcpy(said.token.data(), address.value().bytes.data(), said.token.size());
@@ -79,16 +80,16 @@ class PeerPort : public testing::Test {
     // A board read, as a sign of life.
     bool works() {
         RawPeer peer = control();
-        peer.send(bytes_of(tcp::ControlHeader{tcp::ControlKind::ask_board, 0, 0, 0, 0}));
-        return peer.receive(sizeof(tcp::ControlHeader) + sizeof(Board)).size() ==
-               sizeof(tcp::ControlHeader) + sizeof(Board);
+        peer.send(bytes_of(link::ControlHeader{link::ControlKind::ask_board, 0, 0, 0, 0}));
+        return peer.receive(sizeof(link::ControlHeader) + sizeof(Board)).size() ==
+               sizeof(link::ControlHeader) + sizeof(Board);
     }
 
     std::unique_ptr<tcp::TcpFabric> fabric_;
 };
 
 TEST_F(PeerPort, sound_hello_is_answered_with_id_and_incarnation) {
-    const tcp::Answer answer = answer_to(hello());
+    const link::Answer answer = answer_to(hello());
     EXPECT_TRUE(answer.ok) << answer.refusal;
     EXPECT_EQ(answer.replica, ReplicaId{2});
     EXPECT_EQ(answer.incarnation, Incarnation{22});
@@ -108,12 +109,12 @@ TEST_F(PeerPort, refusals_name_the_thing_and_the_remedy_and_give_nothing_away) {
         {"itself", [](Hello& said) { said.sender = {2}; }, "no peer of that id"},
         {"incarnation", [](Hello& said) { said.incarnation = {0}; }, "no incarnation"},
         {"ring", [](Hello& said) { said.ring_bytes = 4096; }, "ring_bytes"},
-        {"lane token", [](Hello& said) { said.kind = tcp::LinkKind::lane; }, "token"},
+        {"lane token", [](Hello& said) { said.kind = link::LinkKind::lane; }, "token"},
     };
     for (const Case& one : cases) {
         Hello said = hello();
         one.spoil(said);
-        const tcp::Answer answer = answer_to(said);
+        const link::Answer answer = answer_to(said);
         EXPECT_FALSE(answer.ok) << one.name;
         EXPECT_NE(answer.refusal.find(one.says), std::string::npos) << one.name << ": " << answer.refusal;
         EXPECT_EQ(answer.incarnation, Incarnation{}) << one.name;
@@ -230,8 +231,8 @@ TEST_F(PeerPort, lane_frame_out_of_bounds_ends_the_lane_and_reaches_nothing) {
 }
 
 TEST_F(PeerPort, control_frame_out_of_bounds_ends_the_connection) {
-    using tcp::ControlHeader;
-    using tcp::ControlKind;
+    using link::ControlHeader;
+    using link::ControlKind;
     const ControlHeader bad[] = {
         {ControlKind::message, kMaxMessageBytes + 1, 0, 0, 0},
         {ControlKind::report, 63, 0, 0, 0},
@@ -241,6 +242,8 @@ TEST_F(PeerPort, control_frame_out_of_bounds_ends_the_connection) {
         {ControlKind::ask_ring, 0, 1, kRing - 8, 16},
         {ControlKind::ask_ring, 0, 1, 0, ~std::uint64_t{0}},
         {ControlKind::board, 64, 0, 0, 0},
+        {ControlKind::call, 8, 1, 0, 0},  // this transport takes none
+        {ControlKind::reply, 8, 1, 0, 0},
         {ControlKind{99}, 0, 0, 0, 0},
     };
     for (const ControlHeader& header : bad) {
@@ -259,24 +262,24 @@ TEST_F(PeerPort, control_frame_out_of_bounds_ends_the_connection) {
 
 TEST_F(PeerPort, flood_of_messages_is_bounded) {
     RawPeer peer = control();
-    const std::string small(bytes_of(tcp::ControlHeader{tcp::ControlKind::message, 0, 0, 0, 0}));
+    const std::string small(bytes_of(link::ControlHeader{link::ControlKind::message, 0, 0, 0, 0}));
     std::string many;
     for (int i = 0; i < 1000; ++i) many += small;
     for (int i = 0; i < 100; ++i) ASSERT_TRUE(peer.send(many));
     // An answer comes behind them: all have been looked at.
-    peer.send(bytes_of(tcp::ControlHeader{tcp::ControlKind::ask_board, 0, 0, 0, 0}));
-    ASSERT_EQ(peer.receive(sizeof(tcp::ControlHeader)).size(), sizeof(tcp::ControlHeader));
+    peer.send(bytes_of(link::ControlHeader{link::ControlKind::ask_board, 0, 0, 0, 0}));
+    ASSERT_EQ(peer.receive(sizeof(link::ControlHeader)).size(), sizeof(link::ControlHeader));
     std::vector<Event> events;
     fabric_->poll(0ns, events);
-    EXPECT_EQ(events.size(), tcp::kMaxQueuedMessages);
+    EXPECT_EQ(events.size(), link::kMaxQueuedMessages);
 }
 
 TEST_F(PeerPort, peer_that_connects_again_replaces_its_old_connection) {
     RawPeer old = control();
     RawPeer next = control();
     EXPECT_TRUE(old.is_closed());
-    next.send(bytes_of(tcp::ControlHeader{tcp::ControlKind::ask_board, 0, 0, 0, 0}));
-    EXPECT_EQ(next.receive(sizeof(tcp::ControlHeader)).size(), sizeof(tcp::ControlHeader));
+    next.send(bytes_of(link::ControlHeader{link::ControlKind::ask_board, 0, 0, 0, 0}));
+    EXPECT_EQ(next.receive(sizeof(link::ControlHeader)).size(), sizeof(link::ControlHeader));
 }
 
 TEST_F(PeerPort, holder_that_does_not_take_its_acknowledgements_disturbs_nobody) {

@@ -1,8 +1,8 @@
 // A peer that speaks to a peer port byte by byte, to say what no fabric would say.
 #pragma once
 
-#include "transport/tcp/handshake.h"
-#include "transport/tcp/wire.h"
+#include "transport/link/handshake.h"
+#include "transport/link/frames.h"
 
 #include <chrono>
 #include <cstddef>
@@ -75,9 +75,9 @@ class RawPeer {
     }
 
     // The answer to a hello; refused with a text of the test's if there is none.
-    tcp::Answer answer() {
+    link::Answer answer() {
         for (;;) {
-            auto parsed = tcp::parse_answer(std::as_bytes(std::span(received_)));
+            auto parsed = link::parse_answer(std::as_bytes(std::span(received_)));
             if (!parsed) return {false, {}, {}, "no answer: " + parsed.error().message()};
             if (parsed.value()) {
                 received_.erase(0, parsed.value()->bytes);

@@ -1,7 +1,8 @@
 // The TCP transport's parsers and its receiving end of a lane, as functions of bytes.
-#include "transport/tcp/handshake.h"
+#include "transport/link/frames.h"
+#include "transport/link/handshake.h"
 #include "transport/tcp/lane_receiver.h"
-#include "transport/tcp/memory.h"
+#include "transport/link/memory.h"
 #include "transport/tcp/wire.h"
 
 #include <gtest/gtest.h>
@@ -15,6 +16,9 @@
 #include <thread>
 
 namespace lockstep::transport::tcp {
+
+using namespace link;
+
 namespace {
 
 std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <memory>
 
-namespace lockstep::transport::tcp {
+namespace lockstep::transport::link {
 
 class Waker {
  public:
@@ -47,4 +47,4 @@ class Waker {
     std::atomic<bool> asleep_{false};
 };
 
-}  // namespace lockstep::transport::tcp
+}  // namespace lockstep::transport::link

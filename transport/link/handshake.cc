@@ -1,11 +1,11 @@
-#include "transport/tcp/handshake.h"
+#include "transport/link/handshake.h"
 
 #include "proto/handshake.pb.h"
 
 #include <algorithm>
 #include <cstring>
 
-namespace lockstep::transport::tcp {
+namespace lockstep::transport::link {
 namespace {
 
 // Two magics: a connection that the kernel has looped back to itself (possible when a port of the ephemeral range is
@@ -146,4 +146,4 @@ Result<void> judge(const Hello& hello, const Identity& self) {
     return {};
 }
 
-}  // namespace lockstep::transport::tcp
+}  // namespace lockstep::transport::link

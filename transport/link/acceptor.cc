@@ -1,6 +1,6 @@
-#include "transport/tcp/acceptor.h"
+#include "transport/link/acceptor.h"
 
-#include "transport/tcp/spin_pause.h"
+#include "transport/link/spin_pause.h"
 
 #include <boost/asio/post.hpp>
 
@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-namespace lockstep::transport::tcp {
+namespace lockstep::transport::link {
 namespace {
 
 constexpr auto kAcceptPause = std::chrono::milliseconds(20);
@@ -40,7 +40,7 @@ Acceptor::~Acceptor() {
     if (thread_.joinable()) thread_.join();
     for (const auto& greeter : std::exchange(greeters_, {})) greeter->close();
     for (const auto& [peer, control] : controls_) control->close("fabric ends");
-    if (lane_) lane_->close("fabric ends");
+    if (target_.lanes != nullptr) target_.lanes->close();
 }
 
 Result<void> Acceptor::bind(const std::string& host, std::uint16_t port) {
@@ -57,6 +57,7 @@ Result<void> Acceptor::bind(const std::string& host, std::uint16_t port) {
     if (!error) listener_.listen(boost::asio::socket_base::max_listen_connections, error);
     if (error) return Error(error.message());
     port_ = listener_.local_endpoint().port();
+    address_ = endpoint.address();
     return {};
 }
 
@@ -83,7 +84,7 @@ void Acceptor::run() {
     steady_clock::time_point spin_until = steady_clock::now();
     SpinPause pause;
     while (!context_.stopped()) {
-        const bool lane = lane_ && !lane_->closed();
+        const bool lane = target_.lanes != nullptr && target_.lanes->has_lane();
         const bool spin = lane && (manner_.polling == Polling::spin || steady_clock::now() < spin_until);
         if (spin && context_.poll() == 0) {
             pause.once();
@@ -153,18 +154,15 @@ Result<void> Acceptor::decide(const Hello& hello, Socket& socket, std::span<cons
 Result<void> Acceptor::let_in(const Hello& hello, Socket& socket, std::span<const std::byte> early) {
     const std::string answer = encode(Answer{true, target_.self.id, target_.self.incarnation, {}});
     if (hello.kind == LinkKind::lane) {
-        auto right = target_.gate.admit(hello, socket.native_handle());
-        if (!right) return std::move(right).error();
-        send_some(socket.native_handle(), answer);  // a fresh socket takes it whole, or is broken and will say so
-        if (lane_) lane_->close("another lane has come");
-        lane_ = std::make_shared<LaneConnection>(std::move(socket), std::move(right).value(), target_, bell_);
-        lane_->start(early);
-        return {};
+        if (target_.lanes != nullptr) return target_.lanes->let_in(hello, socket, early, answer);
+        return Error("r" + std::to_string(target_.self.id.value) +
+                     " takes no lane over TCP: give both replicas the same transport");
     }
-    send_some(socket.native_handle(), answer);
+    send_some(socket.native_handle(), answer);  // a fresh socket takes it whole, or is broken and will say so
     std::shared_ptr<ControlConnection>& control = controls_[hello.sender];
     if (control) control->close("the peer has connected again");
-    control = std::make_shared<ControlConnection>(std::move(socket), hello.sender, hello.incarnation, target_);
+    control = std::make_shared<ControlConnection>(std::move(socket), hello.sender, hello.incarnation,
+                                                  ++connections_, target_, context_);
     control->start(early);
     if (target_.mailbox.put_arrival(hello.sender)) target_.waker.wake();
     return {};
@@ -194,4 +192,4 @@ void Acceptor::look_up(ReplicaId peer, const std::string& host, std::uint16_t po
     });
 }
 
-}  // namespace lockstep::transport::tcp
+}  // namespace lockstep::transport::link

@@ -1,6 +1,6 @@
-#include "transport/tcp/sleeper.h"
+#include "transport/link/sleeper.h"
 
-#include "transport/tcp/spin_pause.h"
+#include "transport/link/spin_pause.h"
 
 #include <boost/asio/buffer.hpp>
 
@@ -10,7 +10,7 @@
 
 #include <sys/timerfd.h>
 
-namespace lockstep::transport::tcp {
+namespace lockstep::transport::link {
 namespace {
 
 using std::chrono::steady_clock;
@@ -21,9 +21,9 @@ constexpr auto kLongestWait = std::chrono::minutes(1);
 
 }  // namespace
 
-Result<std::unique_ptr<Sleeper>> Sleeper::make(boost::asio::io_context& context, Waker& waker, Polling polling,
-                                               std::chrono::microseconds spin) {
-    std::unique_ptr<Sleeper> sleeper(new Sleeper(context, waker, polling, spin));
+Result<std::unique_ptr<Sleeper>> Sleeper::make(boost::asio::io_context& context, Waker& waker, WorkSource* source,
+                                               Polling polling, std::chrono::microseconds spin) {
+    std::unique_ptr<Sleeper> sleeper(new Sleeper(context, waker, source, polling, spin));
     const int alarm = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     if (alarm < 0) return Error("cannot make a timer: " + std::string(std::strerror(errno)));
     boost::system::error_code error;
@@ -35,8 +35,10 @@ Result<std::unique_ptr<Sleeper>> Sleeper::make(boost::asio::io_context& context,
     return sleeper;
 }
 
-Sleeper::Sleeper(boost::asio::io_context& context, Waker& waker, Polling polling, std::chrono::microseconds spin)
-    : context_(context), waker_(waker), polling_(polling), spin_(spin), wakes_(context), alarm_(context) {}
+Sleeper::Sleeper(boost::asio::io_context& context, Waker& waker, WorkSource* source, Polling polling,
+                 std::chrono::microseconds spin)
+    : context_(context), waker_(waker), source_(source), polling_(polling), spin_(spin), wakes_(context),
+      alarm_(context) {}
 
 Sleeper::~Sleeper() {
     if (wakes_.is_open()) wakes_.release();  // the waker's own
@@ -57,8 +59,10 @@ void Sleeper::watch_alarm() {
 }
 
 void Sleeper::run(std::chrono::nanoseconds wait, bool may_spin) {
+    const bool found = source_ != nullptr && source_->look();
+    if (found && ++looks_ % kLooksPerPoll != 0) return;
     // All that is ready belongs to one turn. When nothing is, this costs time only while the thread would wait anyway.
-    if (context_.poll() > 0 || wait <= std::chrono::nanoseconds::zero()) return;
+    if (context_.poll() > 0 || found || wait <= std::chrono::nanoseconds::zero()) return;
     wait = std::min<std::chrono::nanoseconds>(wait, kLongestWait);
     if (may_spin && polling_ != Polling::blocking) {
         const auto spin = polling_ == Polling::spin ? wait : std::min<std::chrono::nanoseconds>(wait, spin_);
@@ -67,14 +71,16 @@ void Sleeper::run(std::chrono::nanoseconds wait, bool may_spin) {
         if (wait <= std::chrono::nanoseconds::zero()) return;
     }
     // What comes together with that which ends the sleep is for the next turn: it is not waited for here.
-    if (waker_.fall_asleep()) sleep(wait);
+    if (waker_.fall_asleep() && (source_ == nullptr || source_->arm())) sleep(wait);
     waker_.rise();
 }
 
 bool Sleeper::spin_until(steady_clock::time_point end) {
     SpinPause pause;
     do {
-        if (context_.poll() > 0 || waker_.called()) return true;
+        if (source_ != nullptr && source_->look()) return true;
+        if (waker_.called()) return true;
+        if ((source_ == nullptr || ++looks_ % kLooksPerPoll == 0) && context_.poll() > 0) return true;
         pause.once();
     } while (steady_clock::now() < end);
     return false;
@@ -94,4 +100,4 @@ void Sleeper::sleep(std::chrono::nanoseconds wait) {
     context_.run_one();
 }
 
-}  // namespace lockstep::transport::tcp
+}  // namespace lockstep::transport::link

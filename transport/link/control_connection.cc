@@ -1,17 +1,22 @@
-#include "transport/tcp/control_connection.h"
+#include "transport/link/control_connection.h"
+
+#include "log/check.h"
 
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/post.hpp>
 
 #include <algorithm>
 #include <cstring>
 
 #include <spdlog/spdlog.h>
 
-namespace lockstep::transport::tcp {
+namespace lockstep::transport::link {
 
-ControlConnection::ControlConnection(Socket socket, ReplicaId peer, Incarnation incarnation, const Target& target)
-    : socket_(std::move(socket)), peer_(peer), incarnation_(incarnation), target_(target),
-      frames_(Expect::requests, target.memory.ring().size()), out_(sizeof(ControlHeader) + kMaxPieceBytes) {}
+ControlConnection::ControlConnection(Socket socket, ReplicaId peer, Incarnation incarnation, std::uint64_t number,
+                                     const Target& target, boost::asio::io_context& context)
+    : socket_(std::move(socket)), peer_(peer), incarnation_(incarnation), number_(number), target_(target),
+      context_(context), frames_(Expect::requests, target.memory.ring().size()),
+      out_(sizeof(ControlHeader) + kMaxPieceBytes) {}
 
 void ControlConnection::start(std::span<const std::byte> early) {
     std::copy(early.begin(), early.end(), frames_.room().begin());
@@ -61,6 +66,10 @@ Result<void> ControlConnection::handle(const FrameBuffer::Frame& frame) {
         case ControlKind::ask_board:
             owes_board_ = true;
             return {};
+        case ControlKind::call:
+            if (target_.calls == nullptr) return Error("a call, and this replica's transport takes none");
+            target_.calls->called(caller(frame.header.number), frame.payload);
+            return {};
         default:
             if (read_count_ == reads_.size())
                 return Error("more than " + std::to_string(reads_.size()) + " ring reads at once");
@@ -68,6 +77,21 @@ Result<void> ControlConnection::handle(const FrameBuffer::Frame& frame) {
                                                                      frame.header.wanted};
             return {};
     }
+}
+
+Caller ControlConnection::caller(std::uint64_t number) {
+    return {peer_, incarnation_, number_, [weak = weak_from_this(), &context = context_, number](std::string bytes) {
+                boost::asio::post(context, [weak, number, bytes = std::move(bytes)]() mutable {
+                    if (const auto self = weak.lock()) self->reply(number, std::move(bytes));
+                });
+            }};
+}
+
+void ControlConnection::reply(std::uint64_t number, std::string bytes) {
+    LOCKSTEP_CHECK_OP(bytes.size(), <=, kMaxCallBytes);
+    if (closed_ || replies_.size() == kMaxOwedReplies) return;
+    replies_.push_back({number, std::move(bytes)});
+    answer();
 }
 
 void ControlConnection::answer() {
@@ -95,6 +119,13 @@ bool ControlConnection::fill() {
         std::memcpy(out_.data() + sizeof(ControlHeader), &board, sizeof board);
         return true;
     }
+    if (!replies_.empty()) {
+        const Reply& reply = replies_.front();
+        put_header({ControlKind::reply, static_cast<std::uint32_t>(reply.bytes.size()), reply.number, 0, 0});
+        std::memcpy(out_.data() + sizeof(ControlHeader), reply.bytes.data(), reply.bytes.size());
+        replies_.pop_front();
+        return true;
+    }
     if (read_count_ == 0) return false;
     Read& read = reads_[first_read_];
     const auto bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(read.left, kMaxPieceBytes));
@@ -118,9 +149,10 @@ void ControlConnection::put_header(ControlHeader header) {
 void ControlConnection::close(const std::string& why) {
     if (closed_) return;
     closed_ = true;
+    if (target_.calls != nullptr) target_.calls->gone(peer_, number_);
     spdlog::debug("control connection of r{} closed: {}", peer_.value, why);
     boost::system::error_code ignored;
     socket_.close(ignored);
 }
 
-}  // namespace lockstep::transport::tcp
+}  // namespace lockstep::transport::link

@@ -1,4 +1,4 @@
-// The handshake of the TCP transport: who connects to whom, for what, and whether that is let in. Pure functions over
+// The handshake of the peer port: who connects to whom, for what, and whether that is let in. Pure functions over
 // bytes and values; tests/fuzz feeds the parsers garbage.
 #pragma once
 
@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace lockstep::transport::tcp {
+namespace lockstep::transport::link {
 
 inline constexpr std::uint32_t kProtocolVersion = 1;
 // The longest hello or answer on the wire, prelude included.
@@ -69,4 +69,4 @@ struct Identity {
 // do, and gives nothing away that the sender has not said itself. The right to a lane is looked at elsewhere.
 Result<void> judge(const Hello& hello, const Identity& self);
 
-}  // namespace lockstep::transport::tcp
+}  // namespace lockstep::transport::link

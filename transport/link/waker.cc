@@ -1,4 +1,4 @@
-#include "transport/tcp/waker.h"
+#include "transport/link/waker.h"
 
 #include <cerrno>
 #include <cstring>
@@ -6,7 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-namespace lockstep::transport::tcp {
+namespace lockstep::transport::link {
 
 Result<std::unique_ptr<Waker>> Waker::make() {
     const int descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -22,4 +22,4 @@ void Waker::signal() {
     [[maybe_unused]] const ssize_t written = write(descriptor_, &one, sizeof one);
 }
 
-}  // namespace lockstep::transport::tcp
+}  // namespace lockstep::transport::link

@@ -1,10 +1,10 @@
-#include "transport/tcp/greeter.h"
+#include "transport/link/greeter.h"
 
 #include <boost/asio/buffer.hpp>
 
 #include <spdlog/spdlog.h>
 
-namespace lockstep::transport::tcp {
+namespace lockstep::transport::link {
 
 Greeter::Greeter(Socket socket, std::chrono::milliseconds deadline, Decide decide, Gone gone)
     : socket_(std::move(socket)), timer_(socket_.get_executor()), deadline_(deadline), decide_(std::move(decide)),
@@ -66,4 +66,4 @@ void Greeter::close() {
     gone_(*this);
 }
 
-}  // namespace lockstep::transport::tcp
+}  // namespace lockstep::transport::link

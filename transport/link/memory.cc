@@ -1,4 +1,4 @@
-#include "transport/tcp/memory.h"
+#include "transport/link/memory.h"
 
 #include "log/check.h"
 
@@ -7,42 +7,53 @@
 #include <cstring>
 #include <utility>
 
+#include <linux/mman.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-namespace lockstep::transport::tcp {
+namespace lockstep::transport::link {
 namespace {
 
 constexpr int kBoardRetries = 16;
 
-std::size_t mapped_bytes(std::uint64_t ring_bytes) {
-    const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-    return static_cast<std::size_t>(ring_bytes + page);  // the probe line lies in the last page
+constexpr std::uint64_t kHugePageBytes = std::uint64_t{2} << 20;
+
+// Populated: the memory is taken now, not page by page under the first lap of writes.
+void* map_shared(std::size_t bytes, int more_flags) {
+    return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE | more_flags, -1, 0);
 }
 
 }  // namespace
 
-Result<RingMemory> RingMemory::map(std::uint64_t ring_bytes) {
+Result<RingMemory> RingMemory::map(std::uint64_t ring_bytes, Pages pages) {
     const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
     if (!std::has_single_bit(ring_bytes) || ring_bytes < page || ring_bytes > std::uint64_t{1} << 40)
         return Error("ring_bytes " + std::to_string(ring_bytes) + ": a power of two from " + std::to_string(page) +
                      " on is needed");
-    // Populated: the memory is taken now, not page by page under the first lap of writes.
-    void* base = mmap(nullptr, mapped_bytes(ring_bytes), PROT_READ | PROT_WRITE,
-                      MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    // The probe line lies in the last page.
+    std::size_t bytes = ring_bytes + page;
+    void* base = MAP_FAILED;
+    const bool may_be_huge = pages == Pages::huge_if_any && ring_bytes >= kHugePageBytes;
+    if (may_be_huge) base = map_shared(ring_bytes + kHugePageBytes, MAP_HUGETLB | MAP_HUGE_2MB);
+    const bool huge = base != MAP_FAILED;
+    if (huge)
+        bytes = ring_bytes + kHugePageBytes;
+    else
+        base = map_shared(bytes, 0);
     if (base == MAP_FAILED)
         return Error("cannot map a ring of " + std::to_string(ring_bytes) + " bytes: " + std::strerror(errno) +
                      ": choose a smaller ring_bytes or free memory");
     // A child process has no business in the ring, and must not keep its pages alive.
-    madvise(base, mapped_bytes(ring_bytes), MADV_DONTFORK);
-    return RingMemory(static_cast<std::byte*>(base), ring_bytes);
+    madvise(base, bytes, MADV_DONTFORK);
+    return RingMemory(static_cast<std::byte*>(base), ring_bytes, bytes, huge);
 }
 
 RingMemory::RingMemory(RingMemory&& other) noexcept
-    : base_(std::exchange(other.base_, nullptr)), ring_bytes_(other.ring_bytes_) {}
+    : base_(std::exchange(other.base_, nullptr)), ring_bytes_(other.ring_bytes_), mapped_bytes_(other.mapped_bytes_),
+      huge_(other.huge_) {}
 
 RingMemory::~RingMemory() {
-    if (base_ != nullptr) munmap(base_, mapped_bytes(ring_bytes_));
+    if (base_ != nullptr) munmap(base_, mapped_bytes_);
 }
 
 __attribute__((no_sanitize("thread"))) void copy_torn(std::span<std::byte> to, std::span<const std::byte> from) {
@@ -82,4 +93,4 @@ Board BoardCell::read() const {
     return board;
 }
 
-}  // namespace lockstep::transport::tcp
+}  // namespace lockstep::transport::link

@@ -12,18 +12,25 @@
 #include <cstdint>
 #include <span>
 
-namespace lockstep::transport::tcp {
+namespace lockstep::transport::link {
+
+enum class Pages : std::uint8_t {
+    plain,
+    huge_if_any,  // huge ones if the system has enough set aside: a card finds its way through fewer of them
+};
 
 // The ring and its probe line: page aligned, zeroed, not inherited by child processes.
 class RingMemory {
  public:
     // Error: `ring_bytes` is no power of two of at least a page, or the system has no memory for it.
-    static Result<RingMemory> map(std::uint64_t ring_bytes);
+    static Result<RingMemory> map(std::uint64_t ring_bytes, Pages pages = Pages::plain);
     RingMemory(RingMemory&& other) noexcept;
     RingMemory& operator=(RingMemory&&) = delete;
     ~RingMemory();
 
     std::span<std::byte> ring() const { return {base_, static_cast<std::size_t>(ring_bytes_)}; }
+    std::span<std::byte> both() const { return {base_, static_cast<std::size_t>(ring_bytes_ + kProbeLineBytes)}; }
+    bool huge() const { return huge_; }
     std::span<std::byte> probe_line() const { return {base_ + ring_bytes_, kProbeLineBytes}; }
     // The ring's bytes at [at, at + bytes), which do not cross its end.
     std::span<std::byte> range(Position at, std::uint64_t bytes) const {
@@ -31,10 +38,13 @@ class RingMemory {
     }
 
  private:
-    RingMemory(std::byte* base, std::uint64_t ring_bytes) : base_(base), ring_bytes_(ring_bytes) {}
+    RingMemory(std::byte* base, std::uint64_t ring_bytes, std::size_t mapped_bytes, bool huge)
+        : base_(base), ring_bytes_(ring_bytes), mapped_bytes_(mapped_bytes), huge_(huge) {}
 
     std::byte* base_;
     std::uint64_t ring_bytes_;
+    std::size_t mapped_bytes_;
+    bool huge_;
 };
 
 // Copies ring bytes that may be changing meanwhile: what arrives can be torn (F6), and is checked by who asked for it.
@@ -57,4 +67,4 @@ class BoardCell {
     std::array<std::array<std::atomic<std::uint64_t>, kWords>, 2> slots_{};
 };
 
-}  // namespace lockstep::transport::tcp
+}  // namespace lockstep::transport::link

@@ -7,13 +7,14 @@
 #include <boost/asio/ip/tcp.hpp>
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include <sys/uio.h>
 
-namespace lockstep::transport::tcp {
+namespace lockstep::transport::link {
 
 using Socket = boost::asio::ip::tcp::socket;
 using Endpoint = boost::asio::ip::tcp::endpoint;
@@ -25,8 +26,9 @@ inline constexpr int kSilenceMs = 3000;
 // No delay of small segments, and the above. Errors are left out: a connection without these works, only worse.
 void tune(int descriptor);
 
-// An unconnected socket that child processes do not inherit.
-Result<Socket> make_socket(boost::asio::io_context& context, const Endpoint& peer);
+// An unconnected socket that child processes do not inherit; bound to `source` if that is of the peer's kind.
+Result<Socket> make_socket(boost::asio::io_context& context, const Endpoint& peer,
+                           const std::optional<boost::asio::ip::address>& source);
 
 // How much a call that does not block has moved; `error` is an errno, 0 if it went well. 0 bytes without an error is
 // the end of the stream (receive only).
@@ -46,4 +48,4 @@ bool suggests_death(int error);
 // "127.0.0.1:7001", "[::1]:7001"
 std::string to_string(const Endpoint& endpoint);
 
-}  // namespace lockstep::transport::tcp
+}  // namespace lockstep::transport::link

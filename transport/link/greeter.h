@@ -1,8 +1,8 @@
 // A connection that has not said (or proved) what it is yet. Acceptor thread.
 #pragma once
 
-#include "transport/tcp/handshake.h"
-#include "transport/tcp/sockets.h"
+#include "transport/link/handshake.h"
+#include "transport/link/sockets.h"
 
 #include <boost/asio/steady_timer.hpp>
 
@@ -14,7 +14,7 @@
 #include <span>
 #include <string>
 
-namespace lockstep::transport::tcp {
+namespace lockstep::transport::link {
 
 class Greeter : public std::enable_shared_from_this<Greeter> {
  public:
@@ -46,4 +46,4 @@ class Greeter : public std::enable_shared_from_this<Greeter> {
     bool closed_ = false;
 };
 
-}  // namespace lockstep::transport::tcp
+}  // namespace lockstep::transport::link

@@ -1,10 +1,10 @@
-#include "transport/tcp/mailbox.h"
+#include "transport/link/mailbox.h"
 
 #include <algorithm>
 #include <tuple>
 #include <utility>
 
-namespace lockstep::transport::tcp {
+namespace lockstep::transport::link {
 namespace {
 
 auto age(const Report& report) { return std::tie(report.ballot, report.open_number, report.sequence); }
@@ -73,4 +73,4 @@ bool Mailbox::take(Mail& mail) {
     return true;
 }
 
-}  // namespace lockstep::transport::tcp
+}  // namespace lockstep::transport::link

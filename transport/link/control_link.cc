@@ -1,4 +1,4 @@
-#include "transport/tcp/control_link.h"
+#include "transport/link/control_link.h"
 
 #include "log/check.h"
 
@@ -10,7 +10,7 @@
 
 #include <spdlog/spdlog.h>
 
-namespace lockstep::transport::tcp {
+namespace lockstep::transport::link {
 namespace {
 
 constexpr auto kLeastBackoff = std::chrono::milliseconds(5);
@@ -20,8 +20,8 @@ constexpr auto kGoodLife = std::chrono::seconds(1);
 
 }  // namespace
 
-ControlLink::ControlLink(Initiator& initiator, ReplicaId peer)
-    : initiator_(initiator), peer_(peer), timer_(initiator.context), backoff_(kLeastBackoff),
+ControlLink::ControlLink(Initiator& initiator, ReplicaId peer, LinkWatcher* watcher)
+    : initiator_(initiator), peer_(peer), watcher_(watcher), timer_(initiator.context), backoff_(kLeastBackoff),
       frames_(Expect::answers, initiator.ring.size()) {}
 
 // -- Coming up --------------------------------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ void ControlLink::looked_up(const Endpoint& endpoint, const std::string& error) 
 
 void ControlLink::connect() {
     state_ = State::connecting;
-    auto socket = make_socket(initiator_.context, *endpoint_);
+    auto socket = make_socket(initiator_.context, *endpoint_, initiator_.source);
     if (!socket) return fail(socket.error().message(), false);
     socket_ = std::move(socket).value();
     set_deadline();
@@ -119,18 +119,29 @@ Result<void> ControlLink::take_answer(std::size_t count) {
     }
     if (answer.replica != peer_)
         return Error("it says that it is r" + std::to_string(answer.replica.value) + ": check the addresses");
-    go_up(answer);
+    reach(answer);
     return {};
 }
 
-void ControlLink::go_up(const Answer& answer) {
+void ControlLink::reach(const Answer& answer) {
+    state_ = State::preparing;
+    incarnation_ = answer.incarnation;
+    set_deadline();
+    if (watcher_ != nullptr)
+        watcher_->reached(*this);
+    else
+        ready();
+    if (reached()) receive();
+}
+
+void ControlLink::ready() {
+    LOCKSTEP_CHECK(state_ == State::preparing);
     timer_.cancel();
     state_ = State::up;
     up_since_ = std::chrono::steady_clock::now();
     told_ = Told::up;
-    tell(EventKind::peer_up).incarnation = answer.incarnation;
+    tell(EventKind::peer_up).incarnation = incarnation_;
     spdlog::info("r{}: r{} reached at {}", initiator_.self.id.value, peer_.value, to_string(*endpoint_));
-    receive();
 }
 
 // -- Going down -------------------------------------------------------------------------------------------------------
@@ -143,6 +154,7 @@ void ControlLink::fail(const boost::system::error_code& error) {
 
 void ControlLink::fail(const std::string& why, bool suspect_dead) {
     const bool was_up = state_ == State::up;
+    const bool was_reached = reached();
     if (was_up && std::chrono::steady_clock::now() - up_since_ >= kGoodLife) backoff_ = kLeastBackoff;
     ++life_;
     socket_.reset();
@@ -165,6 +177,7 @@ void ControlLink::fail(const std::string& why, bool suspect_dead) {
         reads_.pop_front();
     }
     pause();
+    if (was_reached && watcher_ != nullptr) watcher_->lost(*this, suspect_dead);
 }
 
 void ControlLink::pause() {
@@ -183,7 +196,8 @@ void ControlLink::pause() {
 void ControlLink::set_deadline() {
     timer_.expires_after(initiator_.handshake_timeout);
     timer_.async_wait([this, life = life_](const boost::system::error_code& error) {
-        if (!error && life == life_ && state_ != State::up) fail("no answer to its hello in time", false);
+        if (error || life != life_ || state_ == State::up) return;
+        fail(state_ == State::preparing ? "it does not get ready in time" : "no answer to its hello in time", false);
     });
 }
 
@@ -232,6 +246,13 @@ void ControlLink::send(std::span<const std::byte> message) {
     put({ControlKind::message, static_cast<std::uint32_t>(message.size()), 0, 0, 0}, message);
 }
 
+std::uint64_t ControlLink::call(std::span<const std::byte> call) {
+    LOCKSTEP_CHECK_OP(call.size(), <=, kMaxCallBytes);
+    LOCKSTEP_CHECK(reached());
+    put({ControlKind::call, static_cast<std::uint32_t>(call.size()), ++calls_, 0, 0}, call);
+    return calls_;
+}
+
 void ControlLink::put(const ControlHeader& header, std::span<const std::byte> payload) {
     const auto* bytes = reinterpret_cast<const std::byte*>(&header);
     out_.insert(out_.end(), bytes, bytes + sizeof header);
@@ -239,7 +260,7 @@ void ControlLink::put(const ControlHeader& header, std::span<const std::byte> pa
 }
 
 void ControlLink::push() {
-    if (state_ != State::up || out_waits_) return;
+    if (!reached() || out_waits_) return;
     if (report_) {
         put({ControlKind::report, sizeof(Report), 0, 0, 0}, std::as_bytes(std::span(&*report_, 1)));
         report_.reset();
@@ -263,7 +284,9 @@ void ControlLink::push() {
 
 void ControlLink::receive() {
     // Answers that came along with the handshake's, then those that come.
+    const std::uint64_t life = life_;
     if (auto taken = take(); !taken) return fail(taken.error().message(), false);
+    if (life != life_) return;  // the watcher has given it up
     const std::span<std::byte> room = frames_.room();
     socket_->async_read_some(boost::asio::buffer(room.data(), room.size()),
                              [this, life = life_](const boost::system::error_code& error, std::size_t count) {
@@ -281,6 +304,13 @@ Result<void> ControlLink::take() {
         if (!frame.value()) return {};
         if (frame.value()->header.kind == ControlKind::ring) {
             if (auto taken = take_piece(*frame.value()); !taken) return taken;
+            continue;
+        }
+        if (frame.value()->header.kind == ControlKind::reply) {
+            if (watcher_ == nullptr) return Error("it answers a call that was not made");
+            const std::uint64_t life = life_;
+            watcher_->replied(*this, frame.value()->header.number, frame.value()->payload);
+            if (life != life_) return {};
             continue;
         }
         if (!board_asked_) return Error("it answers a read of its board that was not asked for");
@@ -305,4 +335,4 @@ Result<void> ControlLink::take_piece(const FrameBuffer::Frame& frame) {
     return {};
 }
 
-}  // namespace lockstep::transport::tcp
+}  // namespace lockstep::transport::link

@@ -1,4 +1,4 @@
-#include "transport/tcp/sockets.h"
+#include "transport/link/sockets.h"
 
 #include <cerrno>
 #include <cstring>
@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-namespace lockstep::transport::tcp {
+namespace lockstep::transport::link {
 namespace {
 
 void set(int descriptor, int level, int option, int value) {
@@ -37,16 +37,23 @@ void tune(int descriptor) {
     set(descriptor, IPPROTO_TCP, TCP_KEEPCNT, 3);
 }
 
-Result<Socket> make_socket(boost::asio::io_context& context, const Endpoint& peer) {
+Result<Socket> make_socket(boost::asio::io_context& context, const Endpoint& peer,
+                           const std::optional<boost::asio::ip::address>& source) {
     const int descriptor = ::socket(peer.protocol().family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
     if (descriptor < 0) return Error("cannot make a socket: " + std::string(std::strerror(errno)));
     tune(descriptor);
+    set(descriptor, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);  // the port is chosen when it is known who the peer is
     Socket socket(context);
     boost::system::error_code error;
     socket.assign(peer.protocol(), descriptor, error);
-    if (!error) return socket;
-    ::close(descriptor);
-    return Error("cannot watch a socket: " + error.message());
+    if (error) {
+        ::close(descriptor);
+        return Error("cannot watch a socket: " + error.message());
+    }
+    if (source && source->is_v4() == peer.address().is_v4() && !peer.address().is_loopback())
+        socket.bind(Endpoint(*source, 0), error);
+    if (error) return Error("cannot bind a socket to " + source->to_string() + ": " + error.message());
+    return socket;
 }
 
 bool Moved::would_block() const { return error == EAGAIN || error == EWOULDBLOCK; }
@@ -77,4 +84,4 @@ std::string to_string(const Endpoint& endpoint) {
     return out.str();
 }
 
-}  // namespace lockstep::transport::tcp
+}  // namespace lockstep::transport::link

@@ -2,9 +2,9 @@
 // asked and answered. Connects, and connects again, by itself. Protocol thread.
 #pragma once
 
-#include "transport/tcp/initiator.h"
-#include "transport/tcp/sockets.h"
-#include "transport/tcp/wire.h"
+#include "transport/link/initiator.h"
+#include "transport/link/sockets.h"
+#include "transport/link/frames.h"
 
 #include <boost/asio/steady_timer.hpp>
 
@@ -17,13 +17,34 @@
 #include <string>
 #include <vector>
 
-namespace lockstep::transport::tcp {
+namespace lockstep::transport::link {
+
+class ControlLink;
+
+// What a transport adds to a control link. Protocol thread.
+class LinkWatcher {
+ public:
+    // The handshake has passed: calls can be made. The peer counts as down until `ready`, or fails after a while.
+    virtual void reached(ControlLink& link) = 0;
+    // It was reached, and is no longer; nothing may be called from in here. `suspect_dead`: its process likely ended.
+    virtual void lost(ControlLink& link, bool suspect_dead) = 0;
+    virtual void replied(ControlLink& link, std::uint64_t call, std::span<const std::byte> reply) = 0;
+
+ protected:
+    ~LinkWatcher() = default;
+};
 
 class ControlLink {
  public:
-    ControlLink(Initiator& initiator, ReplicaId peer);
+    // `watcher` may be null: then the peer is up once the handshake has passed.
+    ControlLink(Initiator& initiator, ReplicaId peer, LinkWatcher* watcher);
 
     ReplicaId peer() const { return peer_; }
+    // Of the life that was last reached.
+    Incarnation incarnation() const { return incarnation_; }
+    // Whether calls can be made.
+    bool reached() const { return state_ >= State::preparing; }
+    bool up() const { return state_ == State::up; }
     // Where the peer listens. With port 0 it is not known yet, and nothing is tried.
     void set_address(const std::string& host, std::uint16_t port);
     void looked_up(const Endpoint& endpoint, const std::string& error);
@@ -31,6 +52,12 @@ class ControlLink {
     void try_now();
     // The address that was last connected to, for lanes; none if the peer's host is not known.
     const std::optional<Endpoint>& endpoint() const { return endpoint_; }
+
+    // For the watcher. `call`, of at most kMaxCallBytes, goes to the peer's CallDesk; returns its number.
+    std::uint64_t call(std::span<const std::byte> call);
+    void ready();
+    // The link is of no use: it is given up and tried again.
+    void give_up(const std::string& why) { fail(why, false); }
 
     // See Fabric. They gather; `push` sends on.
     void ask_board();
@@ -48,6 +75,7 @@ class ControlLink {
         looking_up,
         connecting,
         greeting,    // connected, the hello is on its way, the answer is not here
+        preparing,   // the handshake has passed; the watcher has not said `ready`
         up,
     };
     struct Read {
@@ -65,7 +93,7 @@ class ControlLink {
     void greet();
     void receive_answer();
     Result<void> take_answer(std::size_t count);
-    void go_up(const Answer& answer);
+    void reach(const Answer& answer);
     void receive();
     Result<void> take();
     Result<void> take_piece(const FrameBuffer::Frame& frame);
@@ -79,6 +107,9 @@ class ControlLink {
 
     Initiator& initiator_;
     const ReplicaId peer_;
+    LinkWatcher* const watcher_;
+    Incarnation incarnation_;
+    std::uint64_t calls_ = 0;              // made so far
     std::string host_;
     std::uint16_t port_ = 0;
     std::optional<Endpoint> endpoint_;
@@ -100,4 +131,4 @@ class ControlLink {
     std::deque<Read> reads_;               // asked and not answered wholly, in order
 };
 
-}  // namespace lockstep::transport::tcp
+}  // namespace lockstep::transport::link

@@ -3,7 +3,7 @@
 
 #include <thread>
 
-namespace lockstep::transport::tcp {
+namespace lockstep::transport::link {
 
 // Nothing at first: what is waited for is likely some microseconds away. After a while in vain it yields the processor
 // on each turn: where there are fewer cores than spinning threads, the one that is waited for may be next in line here.
@@ -20,4 +20,4 @@ class SpinPause {
     unsigned looks_in_vain_ = 0;
 };
 
-}  // namespace lockstep::transport::tcp
+}  // namespace lockstep::transport::link

@@ -1,12 +1,11 @@
-// The target side of the TCP transport, on a thread of its own: the part that a network card plays for RDMA. Peers'
-// writes land and their reads are answered here, whatever the protocol thread does.
+// The peer port, on a thread of its own: takes what peers connect for, whatever the protocol thread does. Over TCP it
+// plays the part that a network card plays for RDMA: writes land and reads are answered here.
 #pragma once
 
-#include "transport/tcp/control_connection.h"
-#include "transport/tcp/greeter.h"
-#include "transport/tcp/lane_connection.h"
-#include "transport/tcp/sockets.h"
-#include "transport/tcp/target.h"
+#include "transport/link/control_connection.h"
+#include "transport/link/greeter.h"
+#include "transport/link/sockets.h"
+#include "transport/link/target.h"
 
 #include <lockstep/options.h>
 
@@ -22,7 +21,7 @@
 #include <thread>
 #include <vector>
 
-namespace lockstep::transport::tcp {
+namespace lockstep::transport::link {
 
 class Acceptor {
  public:
@@ -43,6 +42,7 @@ class Acceptor {
     // Starts the thread. Once.
     void start();
     std::uint16_t port() const { return port_; }
+    const boost::asio::ip::address& address() const { return address_; }
     // Looks a peer's address up, in the background; the outcome comes through the mailbox. Any thread.
     void look_up(ReplicaId peer, const std::string& host, std::uint16_t port);
 
@@ -66,14 +66,14 @@ class Acceptor {
     boost::asio::ip::tcp::acceptor listener_{context_};
     boost::asio::ip::tcp::resolver resolver_{context_};
     boost::asio::steady_timer pause_{context_};  // after an accept that failed: descriptors may be used up
-    LandingBell bell_{context_, target_.waker};
     std::uint16_t port_ = 0;
+    boost::asio::ip::address address_;
     std::vector<std::shared_ptr<Greeter>> greeters_;                       // oldest first
     std::map<ReplicaId, std::shared_ptr<ControlConnection>> controls_;     // the newest of each peer
-    std::shared_ptr<LaneConnection> lane_;
+    std::uint64_t connections_ = 0;                                        // controls so far
     std::string last_refusal_;                                             // logged, at ...
     std::chrono::steady_clock::time_point last_refusal_at_;
     std::thread thread_;
 };
 
-}  // namespace lockstep::transport::tcp
+}  // namespace lockstep::transport::link

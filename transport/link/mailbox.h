@@ -1,7 +1,7 @@
 // What the acceptor thread has for the protocol thread: control messages, reports, and who has connected.
 #pragma once
 
-#include "transport/tcp/sockets.h"
+#include "transport/link/sockets.h"
 #include "transport/types.h"
 
 #include <lockstep/types.h>
@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace lockstep::transport::tcp {
+namespace lockstep::transport::link {
 
 // Messages beyond these bounds that the protocol thread has not taken yet are dropped: F7 allows it.
 inline constexpr std::size_t kMaxQueuedMessages = 4096;
@@ -68,4 +68,4 @@ class Mailbox {
     std::vector<Mail::Slot> slots_;  // the newest report of each peer, taken or not
 };
 
-}  // namespace lockstep::transport::tcp
+}  // namespace lockstep::transport::link
