@@ -37,7 +37,7 @@ std::string World::cut_write(bool breaks) {
 }
 
 std::string World::break_lane() {
-    for (const Link& link : links(1)) sim_->fabric(link.from).break_lane(link.to, "broken by the scenario");
+    for (const Link& link : links(1)) sim_->fabric(running(link.from)).break_lane(link.to, "broken by the scenario");
     return "";
 }
 
@@ -51,7 +51,7 @@ std::string World::tear_read() {
 std::string World::hand_over() {
     for (const Link& link : links(1)) {
         std::vector<std::byte> bytes;
-        replica::encode(core::Campaign{sim_->core(link.from).promised()}, bytes);
+        replica::encode(core::Campaign{sim_->core(running(link.from)).promised()}, bytes);
         sim_->fabric(link.from).send(link.to, bytes);
     }
     return "";

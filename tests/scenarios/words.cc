@@ -44,6 +44,11 @@ ReplicaId World::replica_named(const std::string& name) const {
     return ReplicaId{static_cast<std::uint8_t>(value)};
 }
 
+ReplicaId World::running(ReplicaId id) const {
+    if (!sim_->alive(id)) fail(to_string(id) + " does not run");
+    return id;
+}
+
 // Those that are named; all that there are, if none is.
 std::vector<ReplicaId> World::replicas(std::size_t from) const {
     std::vector<ReplicaId> ids;

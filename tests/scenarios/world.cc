@@ -3,6 +3,7 @@
 #include "tests/scenarios/show.h"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <map>
 
@@ -84,6 +85,9 @@ std::string World::cluster() {
         else if (word(at) == "unformed") formed = false;
         else fail("\"" + word(at) + "\" is none of ring, heartbeat, timeout, unformed");
     }
+    if (size_ < 1 || size_ > kMaxReplicas) fail("a cluster has 1 to " + std::to_string(kMaxReplicas) + " replicas");
+    if (!std::has_single_bit(options.ring_bytes) || options.ring_bytes < log::Ring::kMinBytes)
+        fail("a ring is a power of two, " + std::to_string(log::Ring::kMinBytes) + " bytes at least");
     sim_ = std::make_unique<sim::Cluster>(options);
     sim_->network().faults().latency_min_ns = sim_->network().faults().latency_max_ns = kLatencyNs;
     sim_->start_all();
@@ -120,7 +124,7 @@ std::string World::leaders() {
 
 // propose rX NAME... [bytes BYTES]: names are commands. Nothing happens before the next run.
 std::string World::propose() {
-    const ReplicaId id = replica(1);
+    const ReplicaId id = running(replica(1));
     std::size_t names_end = command_.words.size();
     std::size_t bytes = 0;
     if (names_end >= 4 && command_.words[names_end - 2] == "bytes") {
@@ -146,7 +150,7 @@ std::string World::propose() {
 
 // load rX COUNT BYTES: that many commands, named by numbers, as fast as they are taken; says how they ended.
 std::string World::load() {
-    const ReplicaId id = replica(1);
+    const ReplicaId id = running(replica(1));
     const std::uint64_t count = number(2);
     const std::size_t bytes = number(3);
     auto ends = std::make_shared<std::map<std::string, std::uint64_t>>();
@@ -174,7 +178,7 @@ std::string World::load() {
 
 // read rX NAME: notes what the state machine holds at the moment when it is answered.
 std::string World::read() {
-    const ReplicaId id = replica(1);
+    const ReplicaId id = running(replica(1));
     const std::size_t place = requests_.size();
     requests_.push_back({word(2)});
     const Index must_see = sim_->history().read_began();
@@ -200,8 +204,8 @@ std::string World::each_replica(void (World::*what)(ReplicaId)) {
     replica(1);  // one at least
     for (const ReplicaId id : replicas(1)) {
         const bool starts = what == &World::restart;
-        if (sim_->alive(id) == starts) fail(to_string(id) + (starts ? " runs" : " does not run"));
-        (this->*what)(id);
+        if (starts && sim_->alive(id)) fail(to_string(id) + " runs");
+        (this->*what)(starts ? id : running(id));
     }
     return "";
 }

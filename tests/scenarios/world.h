@@ -67,6 +67,7 @@ class World {
     std::uint64_t number(std::size_t at) const;
     std::uint64_t duration(std::size_t at) const;
     ReplicaId replica(std::size_t at) const { return replica_named(word(at)); }
+    ReplicaId running(ReplicaId id) const;
     ReplicaId replica_named(const std::string& name) const;
     std::vector<ReplicaId> replicas(std::size_t from) const;
     std::vector<Link> links(std::size_t at) const;

@@ -17,7 +17,7 @@ using std::chrono::milliseconds;
 
 // While nothing works, one request is tried at a time: often at first, as an election takes a few milliseconds, then
 // at intervals of a sixteenth of the time waited so far.
-constexpr microseconds kTickMin{500};
+constexpr microseconds kTickMin{250};
 constexpr microseconds kTickMax{10'000};
 constexpr milliseconds kExpiryInterval{10};
 // How often a leader that owes answers is compared with the one that this replica knows.
