@@ -125,14 +125,7 @@ std::optional<VerifiedEntry> next_entry(const Ring& ring, const Point& after, Po
                          .start = after.position};
 }
 
-std::uint64_t bytes_to_append(const Ring& ring, Position at, std::uint64_t payload_bytes) {
-    const std::uint64_t size = entry_bytes(payload_bytes);
-    const std::uint64_t room = ring.bytes_to_lap_end(at);
-    return size <= room ? size : room + size;
-}
-
-Position append(const Ring& ring, Point& tail, EntryKind kind, const Stamp& stamp, BytesView payload,
-                std::uint64_t hash_of_payload) {
+Position append(const Ring& ring, Point& tail, EntryKind kind, const Stamp& stamp, BytesView payload) {
     const std::uint64_t size = entry_bytes(payload.size());
     // What a reader would refuse is never written.
     LOCKSTEP_CHECK_OP(tail.position.value % kEntryAlignment, ==, 0);
@@ -150,7 +143,8 @@ Position append(const Ring& ring, Point& tail, EntryKind kind, const Stamp& stam
     // The gap lies in the last line; what else is in that line is overwritten next.
     std::memset(to + size - kEntryAlignment, 0, kEntryAlignment);
     if (!payload.empty()) std::memcpy(to + sizeof(EntryHeader), payload.data(), payload.size());
-    write_header(ring, tail, header_after(tail, kind, stamp, payload.size()), hash_of_payload, size);
+    write_header(ring, tail, header_after(tail, kind, stamp, payload.size()), hash_payload(payload, ring.genesis()),
+                 size);
     return start;
 }
 

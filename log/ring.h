@@ -75,15 +75,19 @@ inline Point point_behind(const EntryHeader& header, Position start, std::uint64
 
 // The point behind the entry that starts at `at.position`, from its header alone. Only for bytes that were verified
 // before and that S11 protects since. Inline: a replica steps over every entry that it commits and applies.
-inline Point step_over_verified(const Ring& ring, const Point& at) {
+// Leaves the header in `header`.
+inline Point step_over_verified(const Ring& ring, const Point& at, EntryHeader& header) {
     LOCKSTEP_CHECK_OP(at.position.value % kEntryAlignment, ==, 0);
-    EntryHeader header;
     std::memcpy(&header, ring.at(at.position), sizeof header);
     LOCKSTEP_CHECK_OP(header.index, ==, at.index.value + 1);
     const std::uint64_t bytes = sizeof(EntryHeader) + std::uint64_t{header.length};
     const std::uint64_t size = header.kind == EntryKind::pad ? bytes : entry_bytes(header.length);
     LOCKSTEP_CHECK_OP(size, <=, ring.bytes_to_lap_end(at.position));
     return point_behind(header, at.position, size);
+}
+inline Point step_over_verified(const Ring& ring, const Point& at) {
+    EntryHeader header;
+    return step_over_verified(ring, at, header);
 }
 
 // Whether the entry that starts there is a pad. Only for bytes as above.
@@ -101,17 +105,15 @@ struct Stamp {
 };
 
 // Bytes of the stream that appending this payload at `at` takes, the pad before it included.
-std::uint64_t bytes_to_append(const Ring& ring, Position at, std::uint64_t payload_bytes);
+inline std::uint64_t bytes_to_append(const Ring& ring, Position at, std::uint64_t payload_bytes) {
+    const std::uint64_t size = entry_bytes(payload_bytes);
+    const std::uint64_t room = ring.bytes_to_lap_end(at);
+    return size <= room ? size : room + size;
+}
 
 // Writes an entry behind `tail` and moves `tail` over it; first a pad, if it would cross the ring's end. The caller
-// has checked that these bytes of the ring are free (S11), and gives payload_hash(payload, ring.genesis()), made by any
-// thread before. `kind` is not pad; the ballot and the time are not below the tail's, the commit not above it. Returns
-// where the entry itself starts.
-Position append(const Ring& ring, Point& tail, EntryKind kind, const Stamp& stamp, BytesView payload,
-                std::uint64_t hash_of_payload);
-// The same, hashing here.
-inline Position append(const Ring& ring, Point& tail, EntryKind kind, const Stamp& stamp, BytesView payload) {
-    return append(ring, tail, kind, stamp, payload, payload_hash(payload, ring.genesis()));
-}
+// has checked that these bytes of the ring are free (S11). `kind` is not pad; the ballot and the time are not below the
+// tail's, the commit not above it. Returns where the entry itself starts.
+Position append(const Ring& ring, Point& tail, EntryKind kind, const Stamp& stamp, BytesView payload);
 
 }  // namespace lockstep::log

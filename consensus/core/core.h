@@ -181,7 +181,7 @@ class Core {
     Position kept_for_majority() const;
     void post_notices(Effects& effects);
     bool make_room(Now now, Position new_end, bool may_use_reserve, Effects& effects);
-    log::Stamp stamp(Now now);
+    log::Stamp stamp(Now now) const;
     bool flush_lane(Now now, Peer& peer, Effects& effects);
     bool post_next(Now now, Peer& peer, Effects& effects);
     void on(Now now, const event::Landed& landed, Effects& effects);

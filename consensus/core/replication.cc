@@ -17,6 +17,12 @@ static_assert(kWritesUnderWay < Flights::kMax, "room is left for probes");
 
 }  // namespace
 
+inline log::Stamp Core::stamp(Now now) const {
+    // The greater of the last entry's time and this clock, moved on by the clock that cannot jump.
+    const std::uint64_t timestamp = base_timestamp_ns_ + (now.monotonic_ns - base_monotonic_ns_);
+    return log::Stamp{campaign_ballot_, commit_.index, std::max(timestamp, end_.timestamp_ns)};
+}
+
 Proposed Core::propose(Now now, BytesView command, Effects& effects) {
     if (state_ != State::leader) return Proposed::not_leader;
     if (no_op_.index == Index{}) return Proposed::not_yet;
@@ -50,12 +56,6 @@ void Core::append_no_op_when_ready(Now now, Effects& effects) {
     no_op_ = end_;
     commit_rose_ns_ = now.monotonic_ns;
     advance_commit(now);  // a cluster of one
-}
-
-log::Stamp Core::stamp(Now now) {
-    // The greater of the last entry's time and this clock, moved on by the clock that cannot jump.
-    const std::uint64_t timestamp = base_timestamp_ns_ + (now.monotonic_ns - base_monotonic_ns_);
-    return log::Stamp{campaign_ballot_, commit_.index, std::max(timestamp, end_.timestamp_ns)};
 }
 
 // What a majority has reported as consumed. A lane is repaired from its follower's commit, which lags what has landed

@@ -2,59 +2,68 @@
 
 #include "log/check.h"
 
+#include <bit>
 #include <cstring>
 #include <utility>
 
 namespace lockstep::replica {
 
-Applier::Applier(StateMachine& state_machine) : state_machine_(state_machine), expected_(kMaxEntries) {
-    batch_.reserve(kMaxEntries);
+Applier::Applier(StateMachine& state_machine)
+    : state_machine_(state_machine), expected_(kMaxEntries), expected_mask_(kMaxEntries - 1), batch_(kMaxEntries) {
+    static_assert(std::has_single_bit(kMaxEntries));
 }
 
-void Applier::expect(Index index, Replica::Done done) {
-    if (expected_.full()) expected_.set_capacity(expected_.capacity() * 2);
-    expected_.push_back({index, std::move(done)});
+void Applier::grow() {
+    std::vector<Expected> larger(expected_.size() * 2);
+    for (std::uint64_t number = expected_begin_; number != expected_end_; ++number)
+        larger[number & (larger.size() - 1)] = std::move(expected(number));
+    expected_ = std::move(larger);
+    expected_mask_ = expected_.size() - 1;
 }
 
 log::Point Applier::apply_some(const core::Core& core) {
-    batch_.clear();
+    const log::Ring& ring = core.ring();
+    const Index commit = core.commit().index;
     log::Point at = core.applied();
+    std::size_t count = 0;
     std::size_t bytes = 0;
-    while (at.index < core.commit().index && batch_.size() < kMaxEntries && bytes < kMaxBytes) {
-        const std::byte* start = core.ring().at(at.position);
-        at = log::step_over_verified(core.ring(), at);
+    while (at.index < commit && count < kMaxEntries && bytes < kMaxBytes) {
+        const std::byte* start = ring.at(at.position);
         log::EntryHeader header;
-        std::memcpy(&header, start, sizeof header);
+        at = log::step_over_verified(ring, at, header);
         if (header.kind != log::EntryKind::command) continue;
         bytes += header.length;
-        batch_.push_back({at.index, at.ballot, at.timestamp_ns, BytesView(start + sizeof header, header.length)});
+        batch_[count++] = {at.index, at.ballot, at.timestamp_ns, BytesView(start + sizeof header, header.length)};
     }
-    if (!batch_.empty()) {
-        replies_.begin(batch_.size(), !expected_.empty());
-        state_machine_.apply(batch_, replies_);
-        answer();
+    if (count > 0) {
+        const std::span<const Entry> batch(batch_.data(), count);
+        replies_.begin(count, expected_begin_ != expected_end_);
+        state_machine_.apply(batch, replies_);
+        answer(batch);
     }
     return at;
 }
 
 // Proposals commit in the order in which they were appended, so the oldest expected one is met first.
-void Applier::answer() {
-    for (std::size_t i = 0; i < batch_.size() && !expected_.empty(); ++i) {
-        if (expected_.front().index != batch_[i].index) {
-            LOCKSTEP_CHECK_OP(expected_.front().index.value, >, batch_[i].index.value);
+void Applier::answer(std::span<const Entry> batch) {
+    for (std::size_t i = 0; i < batch.size() && expected_begin_ != expected_end_; ++i) {
+        Expected& oldest = expected(expected_begin_);
+        if (oldest.index != batch[i].index) {
+            LOCKSTEP_CHECK_OP(oldest.index.value, >, batch[i].index.value);
             continue;
         }
-        const Replica::Done done = std::move(expected_.front().done);
-        expected_.pop_front();
-        done(Outcome{Fate::applied, Reason::none, {}, batch_[i].index, replies_.at(i)});
+        // Called where it lies, which may be filled anew only once it is let go.
+        oldest.done(Outcome{Fate::applied, Reason::none, {}, batch[i].index, replies_.at(i)});
+        oldest.done = nullptr;
+        ++expected_begin_;
     }
 }
 
 void Applier::lose_all() {
-    while (!expected_.empty()) {
-        const Replica::Done done = std::move(expected_.front().done);
-        expected_.pop_front();
-        done(Outcome{});
+    for (; expected_begin_ != expected_end_; ++expected_begin_) {
+        Expected& oldest = expected(expected_begin_);
+        oldest.done(Outcome{});
+        oldest.done = nullptr;
     }
 }
 

@@ -2,8 +2,7 @@
 
 #include "consensus/replica/codec.h"
 #include "log/check.h"
-
-#include <spdlog/spdlog.h>
+#include "transport/logger.h"
 
 #include <algorithm>
 #include <utility>
@@ -30,13 +29,13 @@ Driver::Driver(const core::CoreOptions& options, transport::Fabric& fabric, std:
 Result<void> Driver::turn(nanoseconds wait) {
     events_.clear();
     fabric_.poll(wait, events_);
-    const core::Now now = clock_.now();
-    for (const transport::Event& event : events_) take(now, event);
-    step(now, core::event::Look{fabric_.incoming_landed()});
-    if (now.monotonic_ns >= core_.deadline()) step(now, core::event::Tick{});
-    apply(now);
-    take_requests(now);
-    more_to_post_ = core_.flush(now, effects_);
+    now_ = clock_.now();
+    for (const transport::Event& event : events_) take(now_, event);
+    step(now_, core::event::Look{fabric_.incoming_landed()});
+    if (now_.monotonic_ns >= core_.deadline()) step(now_, core::event::Tick{});
+    apply();
+    take_requests();
+    more_to_post_ = core_.flush(now_, effects_);
     carry_out();
     fabric_.flush();
     return std::move(failure_);
@@ -75,7 +74,7 @@ void Driver::take(core::Now now, const transport::Event& event) {
             step(now, core::event::Landed{event.lane, event.count});
             break;
         case EventKind::lane_broken:
-            spdlog::info("{}: lane to {} broken: {}", to_string(options_.id), to_string(event.peer), event.why);
+            logger().info("{}: lane to {} broken: {}", to_string(options_.id), to_string(event.peer), event.why);
             step(now, core::event::LaneBroken{event.lane});
             break;
         case EventKind::board:
@@ -91,7 +90,7 @@ void Driver::take(core::Now now, const transport::Event& event) {
         case EventKind::message: {
             auto message = decode(event.bytes);
             if (!message) {
-                spdlog::warn("{}: message from {} dropped: {}", to_string(options_.id), to_string(event.peer),
+                logger().warn("{}: message from {} dropped: {}", to_string(options_.id), to_string(event.peer),
                              message.error().message());
                 break;
             }
@@ -142,7 +141,7 @@ void Driver::carry_out(const core::effect::OpenIncoming& effect) {
         outcomes_.push_back(core::event::IncomingOpened{effect.serial, address.value()});
     } else {
         outcomes_.push_back(core::event::IncomingOpened{effect.serial, std::nullopt});
-        spdlog::error("{}: cannot open a lane for {}: {}", to_string(options_.id), to_string(effect.holder),
+        logger().error("{}: cannot open a lane for {}: {}", to_string(options_.id), to_string(effect.holder),
                       address.error().message());
     }
 }
@@ -187,26 +186,40 @@ void Driver::carry_out(const core::effect::ReadsReady& effect) {
 
 void Driver::carry_out(const core::effect::ReadsLost&) {
     while (!reads_.empty()) {
-        const Replica::Done done = std::move(reads_.front().done);
+        Replica::Done done = std::move(reads_.front().done);
         reads_.pop_front();
         reject(done, Reason::not_leader);
     }
 }
 
-void Driver::apply(core::Now now) {
+void Driver::apply() {
     if (core_.applied().index == core_.commit().index) return;
     const Index before = core_.applied().index;
+    queue_.fetch();
+    takes_at_once_ = !queue_.has_proposal();
     const log::Point to = applier_.apply_some(core_);
+    takes_at_once_ = false;
     entries_committed_ += to.index.value - before.value;
-    step(now, core::event::Applied{to});
+    carry_out();  // what a proposal wanted that found no room
+    step(now_, core::event::Applied{to});
 }
 
-void Driver::take_requests(core::Now now) {
+bool Driver::propose_at_once(BytesView command, Replica::Done& done) {
+    if (!takes_at_once_ || !applier_.has_room()) return false;
+    if (core_.propose(now_, command, effects_) != core::Proposed::appended) {
+        takes_at_once_ = false;  // the others come behind it
+        return false;
+    }
+    applier_.expect(core_.end().index, done);
+    return true;
+}
+
+void Driver::take_requests() {
     waits_for_room_ = false;
     queue_.fetch();
     while (queue_.has_read()) {
-        Replica::Done done = queue_.pop_read();
-        const auto ticket = core_.read(now);
+        Replica::Done& done = queue_.pop_read();
+        const auto ticket = core_.read(now_);
         if (!ticket) {
             reject(done, Reason::not_leader);
             continue;
@@ -215,7 +228,7 @@ void Driver::take_requests(core::Now now) {
         reads_.push_back({*ticket, std::move(done)});
     }
     while (queue_.has_proposal()) {
-        switch (core_.propose(now, queue_.command(), effects_)) {
+        switch (core_.propose(now_, queue_.command(), effects_)) {
             case core::Proposed::appended:
                 applier_.expect(core_.end().index, queue_.pop_proposal());
                 break;
@@ -236,8 +249,9 @@ void Driver::take_requests(core::Now now) {
     }
 }
 
-void Driver::reject(const Replica::Done& done, Reason reason) const {
+void Driver::reject(Replica::Done& done, Reason reason) const {
     done(Outcome{Fate::rejected, reason, reason == Reason::not_leader ? core_.leader() : ReplicaId{}, {}, {}});
+    done = nullptr;  // what it holds is to be let go now
 }
 
 std::string Driver::lane_text(const core::Lane& lane) const {

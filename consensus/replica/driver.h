@@ -44,6 +44,9 @@ class Driver {
     Result<void> turn(std::chrono::nanoseconds wait);
     // How long the next turn may wait.
     std::chrono::nanoseconds patience();
+    // For a callback that hears of an applied proposal: takes `done` and appends `command` to the log at once, without
+    // the queue's lock and copies. False if now is not such a moment, or there is no room: then it is for the queue.
+    bool propose_at_once(BytesView command, Replica::Done& done);
     // Fences the own ring, then ends every open proposal as unknown and what is queued as rejected (S13, S17).
     void stop();
 
@@ -70,9 +73,9 @@ class Driver {
     void carry_out(const core::effect::ProposalsLost& effect);
     void carry_out(const core::effect::ReadsReady& effect);
     void carry_out(const core::effect::ReadsLost& effect);
-    void apply(core::Now now);
-    void take_requests(core::Now now);
-    void reject(const Replica::Done& done, Reason reason) const;
+    void apply();
+    void take_requests();
+    void reject(Replica::Done& done, Reason reason) const;
     std::string lane_text(const core::Lane& lane) const;
 
     transport::Fabric& fabric_;
@@ -94,6 +97,8 @@ class Driver {
     core::Effects effects_;
     std::vector<core::Event> outcomes_;  // of effects, for the core
     std::vector<std::byte> encoded_;
+    core::Now now_;                      // of this turn
+    bool takes_at_once_ = false;         // callbacks of applied proposals run, and nothing older waits in the queue
     bool more_to_post_ = false;
     bool waits_for_room_ = false;
     Result<void> failure_;

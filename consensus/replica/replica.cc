@@ -4,9 +4,8 @@
 #include "consensus/replica/driver.h"
 #include "consensus/replica/formation_file.h"
 #include "consensus/replica/request_queue.h"
+#include "transport/logger.h"
 #include "transport/tcp/fabric.h"
-
-#include <spdlog/spdlog.h>
 
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -129,11 +128,13 @@ class Replica::Impl {
 
     ~Impl() { stop(); }
 
-    void propose(BytesView command, Done done) {
-        answer(queue_.push_proposal(command, done), done);
+    void propose(BytesView command, Done&& done) {
+        const bool by_callback = on_protocol_thread();
+        if (by_callback && driver_.propose_at_once(command, done)) return;
+        answer(queue_.push_proposal(command, done), done, by_callback);
     }
 
-    void read(Done done) { answer(queue_.push_read(done), done); }
+    void read(Done&& done) { answer(queue_.push_read(done), done, on_protocol_thread()); }
 
     Status status() const {
         const std::lock_guard lock(status_mutex_);
@@ -151,11 +152,15 @@ class Replica::Impl {
  private:
     using Pushed = replica::RequestQueue::Pushed;
 
-    void answer(Pushed pushed, const Done& done) {
+    bool on_protocol_thread() const {
+        return std::this_thread::get_id() == protocol_thread_.load(std::memory_order_relaxed);
+    }
+
+    void answer(Pushed pushed, const Done& done, bool by_callback) {
         switch (pushed) {
             case Pushed::taken:
                 // The protocol thread looks into the queue by itself before it sleeps.
-                if (std::this_thread::get_id() != protocol_thread_.load(std::memory_order_relaxed)) fabric_->wake();
+                if (!by_callback) fabric_->wake();
                 return;
             case Pushed::full:
                 return done(Outcome{Fate::rejected, Reason::busy, {}, {}, {}});
@@ -170,7 +175,7 @@ class Replica::Impl {
         while (!stopping_.load(std::memory_order_relaxed)) {
             if (auto turned = driver_.turn(driver_.patience()); !turned) {
                 why = turned.error().message();
-                spdlog::critical("{} stops: {}", to_string(driver_.status().id), why);
+                logger().critical("{} stops: {}", to_string(driver_.status().id), why);
                 break;
             }
             keep_status_if_due();
@@ -191,7 +196,7 @@ class Replica::Impl {
             shown_leader_ = core.leader();
             shown_ballot_ = core.promised();
             const Status status = driver_.status();
-            spdlog::info("{}: {} in ballot {}, leader {}", to_string(status.id), to_string(status.role),
+            logger().info("{}: {} in ballot {}, leader {}", to_string(status.id), to_string(status.role),
                          to_string(status.ballot), status.leader ? to_string(status.leader) : "unknown");
         }
         // The deadline is the next heartbeat at the latest, so this comes round at least that often.

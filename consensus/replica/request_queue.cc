@@ -1,5 +1,6 @@
 #include "consensus/replica/request_queue.h"
 
+#include <cstring>
 #include <utility>
 
 namespace lockstep::replica {
@@ -14,8 +15,10 @@ RequestQueue::Pushed RequestQueue::push_proposal(BytesView command, Replica::Don
     if (closed_) return Pushed::closed;
     // One command always fits an empty queue, whatever the bound on bytes says.
     if (!has_room(command.size()) && !incoming_.proposals.empty()) return Pushed::full;
-    incoming_.proposals.push_back({incoming_.bytes.size(), command.size(), std::move(done)});
-    incoming_.bytes.insert(incoming_.bytes.end(), command.begin(), command.end());
+    const std::size_t offset = incoming_.bytes.size();
+    incoming_.bytes.resize(offset + command.size(), boost::container::default_init);
+    if (!command.empty()) std::memcpy(incoming_.bytes.data() + offset, command.data(), command.size());
+    incoming_.proposals.emplace_back(offset, command.size(), std::move(done));
     return Pushed::taken;
 }
 

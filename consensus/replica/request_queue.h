@@ -4,6 +4,8 @@
 #include <lockstep/replica.h>
 #include <lockstep/types.h>
 
+#include <boost/container/vector.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -38,16 +40,15 @@ class RequestQueue {
     bool has_proposal() const { return next_proposal_ < fetched_.proposals.size(); }
     // The oldest fetched one; its bytes stay valid until it is popped and `fetch` is called.
     const Proposal& proposal() const { return fetched_.proposals[next_proposal_]; }
-    BytesView command() const {
-        return BytesView(fetched_.bytes).subspan(proposal().offset, proposal().bytes);
-    }
-    Replica::Done pop_proposal() { return std::move(fetched_.proposals[next_proposal_++].done); }
+    BytesView command() const { return {fetched_.bytes.data() + proposal().offset, proposal().bytes}; }
+    // What is popped stays where it is until the next `fetch` and is the caller's to take or to call.
+    Replica::Done& pop_proposal() { return fetched_.proposals[next_proposal_++].done; }
     bool has_read() const { return next_read_ < fetched_.reads.size(); }
-    Replica::Done pop_read() { return std::move(fetched_.reads[next_read_++]); }
+    Replica::Done& pop_read() { return fetched_.reads[next_read_++]; }
 
  private:
     struct Batch {
-        std::vector<std::byte> bytes;
+        boost::container::vector<std::byte> bytes;  // grows without being zeroed first
         std::vector<Proposal> proposals;
         std::vector<Replica::Done> reads;
     };

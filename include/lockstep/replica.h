@@ -78,6 +78,8 @@ struct Status {
 // on the protocol thread, where the state machine runs too: they may read its state without a lock, must not block,
 // and may call `propose` and `read` again. Ownership: `propose` copies the command before it returns. Limits: see
 // Options. Errors come as values; a broken invariant aborts the process with what was expected and what was found.
+// Log lines go to the spdlog logger that the program has registered as "lockstep" before the first `open`, else to
+// standard error.
 class Replica {
  public:
     using Done = std::function<void(const Outcome&)>;
@@ -92,7 +94,8 @@ class Replica {
     Replica& operator=(const Replica&) = delete;
 
     // Asks for `command` to be appended to the log. Never blocks for I/O. `done` is called exactly once, possibly
-    // before this returns if the queue is full or the replica has stopped.
+    // before this returns if the queue is full or the replica has stopped. Commands that one thread proposes are
+    // appended in that order.
     void propose(BytesView command, Done done);
     // Asks for a linearizable read: when `done` gets `applied`, the state machine holds everything that was
     // acknowledged before this call, and may be read inside the callback (S15). Leader only.

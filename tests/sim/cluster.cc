@@ -150,7 +150,9 @@ bool Cluster::propose(ReplicaId id, std::size_t bytes) {
 
 bool Cluster::propose(ReplicaId id, std::string_view command, Replica::Done done) {
     Node& node = *nodes_.at(id);
-    const auto pushed = node.queue.push_proposal(std::as_bytes(std::span(command)), done);
+    const auto bytes = std::as_bytes(std::span(command));
+    if (node.driver->propose_at_once(bytes, done)) return true;
+    const auto pushed = node.queue.push_proposal(bytes, done);
     if (pushed != replica::RequestQueue::Pushed::taken) return false;
     node.fabric->wake();
     return true;

@@ -37,9 +37,8 @@ const char* to_string(Polling polling) {
 }
 
 void log_to_stderr(bool verbose) {
-    auto logger = spdlog::stderr_color_mt("lockstep-bench");
-    logger->set_level(verbose ? spdlog::level::debug : spdlog::level::err);
-    spdlog::set_default_logger(std::move(logger));
+    spdlog::set_default_logger(spdlog::stderr_color_mt("lockstep-bench"));
+    spdlog::set_level(verbose ? spdlog::level::debug : spdlog::level::err);  // the library's lines too
 }
 
 ClusterSpec ClusterSpec::make(const Ports& ports, const TemporaryFolder& folder, Polling polling) {

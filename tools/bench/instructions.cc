@@ -96,7 +96,7 @@ int run_counted_leader(const ClusterSpec& spec, std::size_t bytes, std::size_t d
         plan.bytes = bytes;
         plan.depth = depth;
         plan.entries = entries;
-        plan.measure_ns = kRunLimit;
+        plan.timed = false;
         Load load(*replica.value(), plan);
         if (auto result = load.run(deadline_ns); !result) outcome = std::move(result).error();
         replica.value()->stop();

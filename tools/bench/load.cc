@@ -47,15 +47,17 @@ void Load::propose(std::size_t slot) {
 }
 
 void Load::done(std::size_t slot, const Outcome& outcome) {
-    if (outcome.fate != Fate::applied) return drain(outcome);
-    const std::uint64_t now = now_ns();
-    if (phase_ == Phase::drain) return drain(outcome);
-    latency_.record(now - proposed_ns_[slot]);
-    if (++taken_ >= plan_.entries || now >= phase_end_ns_) {
-        next_phase(now);
-        if (phase_ == Phase::drain) return drain(outcome);
+    if (outcome.fate != Fate::applied || phase_ == Phase::drain) return drain(outcome);
+    const bool last = ++taken_ >= plan_.entries;
+    if (plan_.timed) {
+        const std::uint64_t now = now_ns();
+        latency_.record(now - proposed_ns_[slot]);
+        if (last || now >= phase_end_ns_) next_phase(now);
+        proposed_ns_[slot] = now;
+    } else if (last) {
+        phase_ = Phase::drain;
     }
-    proposed_ns_[slot] = now;
+    if (phase_ == Phase::drain) return drain(outcome);
     propose(slot);
 }
 

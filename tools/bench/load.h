@@ -19,6 +19,7 @@ struct LoadPlan {
     std::uint64_t warm_up_ns = 0;
     std::uint64_t measure_ns = 0;
     std::uint64_t entries = ~std::uint64_t{0};  // ends after so many, if that comes first; then without a warm-up
+    bool timed = true;            // false: ends by `entries` alone, and reads no clock
 };
 
 struct LoadResult {

@@ -2,6 +2,8 @@
 
 #include "tools/bench/clock.h"
 
+#include <spdlog/spdlog.h>
+
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -71,6 +73,7 @@ Result<Child> Child::start(const std::vector<std::string>& words, const std::vec
 }
 
 Result<Child> Child::again(std::vector<std::string> arguments, const std::vector<int>& inherited) {
+    if (spdlog::should_log(spdlog::level::debug)) arguments.insert(arguments.begin(), "--verbose");
     arguments.insert(arguments.begin(), "/proc/self/exe");
     return start(arguments, inherited);
 }

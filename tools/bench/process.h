@@ -43,7 +43,7 @@ class Child {
     // Runs `words[0]` (looked for in PATH) with the arguments behind it; it inherits the descriptors `inherited`,
     // by the same numbers, and the standard ones. Interrupts from the terminal pass it by. Main thread only.
     static Result<Child> start(const std::vector<std::string>& words, const std::vector<int>& inherited = {});
-    // This program again, with other arguments.
+    // This program again, with other arguments; as verbose as this one.
     static Result<Child> again(std::vector<std::string> arguments, const std::vector<int>& inherited = {});
 
     Child(Child&& other) noexcept : pid_(std::exchange(other.pid_, 0)), status_(other.status_) {}

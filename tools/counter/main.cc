@@ -15,9 +15,8 @@ namespace lockstep::counter {
 namespace {
 
 void log_to_stderr(const std::string& level) {
-    auto logger = spdlog::stderr_color_mt("lockstep-counter");
-    logger->set_pattern("%Y-%m-%d %H:%M:%S.%e %^%l%$ %v");
-    spdlog::set_default_logger(std::move(logger));
+    spdlog::set_default_logger(spdlog::stderr_color_mt("lockstep-counter"));
+    spdlog::set_pattern("%Y-%m-%d %H:%M:%S.%e %^%l%$ %v");  // the library's lines too
     spdlog::set_level(spdlog::level::from_str(level));
 }
 

@@ -1,6 +1,7 @@
 #include "transport/link/acceptor.h"
 
 #include "transport/link/spin_pause.h"
+#include "transport/logger.h"
 
 #include <boost/asio/post.hpp>
 
@@ -10,7 +11,6 @@
 #include <cstring>
 
 #include <pthread.h>
-#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -110,7 +110,7 @@ void Acceptor::accept_one() {
         if (descriptor < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
         if (descriptor < 0 && (errno == ECONNABORTED || errno == EINTR)) continue;
         if (descriptor < 0) {
-            spdlog::error("cannot accept a peer's connection: {}", std::strerror(errno));
+            logger().error("cannot accept a peer's connection: {}", std::strerror(errno));
             pause_.expires_after(kAcceptPause);
             pause_.async_wait([this](const boost::system::error_code& error) {
                 if (!error) accept_next();
@@ -174,7 +174,7 @@ void Acceptor::log_refusal(const std::string& text) {
     if (since < kRefusalEvery || (text == last_refusal_ && since < kSameRefusalEvery)) return;
     last_refusal_ = text;
     last_refusal_at_ = now;
-    spdlog::warn("r{}: connection refused: {}", target_.self.id.value, text);
+    logger().warn("r{}: connection refused: {}", target_.self.id.value, text);
 }
 
 void Acceptor::look_up(ReplicaId peer, const std::string& host, std::uint16_t port) {

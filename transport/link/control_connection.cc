@@ -1,14 +1,13 @@
 #include "transport/link/control_connection.h"
 
 #include "log/check.h"
+#include "transport/logger.h"
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
 #include <cstring>
-
-#include <spdlog/spdlog.h>
 
 namespace lockstep::transport::link {
 
@@ -44,7 +43,7 @@ void ControlConnection::take(std::size_t count) {
         if (handled && !frame.value()) break;
         if (handled) handled = handle(*frame.value());
         if (handled) continue;
-        spdlog::error("control connection of r{}: {}: closed", peer_.value, handled.error().message());
+        logger().error("control connection of r{}: {}: closed", peer_.value, handled.error().message());
         close("a frame that makes no sense");
         break;
     }
@@ -150,7 +149,7 @@ void ControlConnection::close(const std::string& why) {
     if (closed_) return;
     closed_ = true;
     if (target_.calls != nullptr) target_.calls->gone(peer_, number_);
-    spdlog::debug("control connection of r{} closed: {}", peer_.value, why);
+    logger().debug("control connection of r{} closed: {}", peer_.value, why);
     boost::system::error_code ignored;
     socket_.close(ignored);
 }

@@ -1,14 +1,13 @@
 #include "transport/link/control_link.h"
 
 #include "log/check.h"
+#include "transport/logger.h"
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
 
 #include <algorithm>
 #include <cstring>
-
-#include <spdlog/spdlog.h>
 
 namespace lockstep::transport::link {
 namespace {
@@ -113,7 +112,7 @@ Result<void> ControlLink::take_answer(std::size_t count) {
     frames_.skip(parsed.value()->bytes);
     const Answer& answer = parsed.value()->message;
     if (!answer.ok) {
-        if (backoff_ < kMostBackoff) spdlog::error("r{}: {}", initiator_.self.id.value, answer.refusal);
+        if (backoff_ < kMostBackoff) logger().error("r{}: {}", initiator_.self.id.value, answer.refusal);
         backoff_ = kMostBackoff;
         return Error("refused: " + answer.refusal);
     }
@@ -141,7 +140,7 @@ void ControlLink::ready() {
     up_since_ = std::chrono::steady_clock::now();
     told_ = Told::up;
     tell(EventKind::peer_up).incarnation = incarnation_;
-    spdlog::info("r{}: r{} reached at {}", initiator_.self.id.value, peer_.value, to_string(*endpoint_));
+    logger().info("r{}: r{} reached at {}", initiator_.self.id.value, peer_.value, to_string(*endpoint_));
 }
 
 // -- Going down -------------------------------------------------------------------------------------------------------
@@ -170,7 +169,7 @@ void ControlLink::fail(const std::string& why, bool suspect_dead) {
         Event& event = tell(EventKind::peer_down);
         event.suspect_dead = suspect_dead;
         event.why = "r" + std::to_string(peer_.value) + ": " + why;
-        spdlog::info("r{}: r{} not reached: {}", initiator_.self.id.value, peer_.value, why);
+        logger().info("r{}: r{} not reached: {}", initiator_.self.id.value, peer_.value, why);
     }
     while (!reads_.empty()) {
         tell_read(reads_.front().id, false);

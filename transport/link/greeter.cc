@@ -1,8 +1,8 @@
 #include "transport/link/greeter.h"
 
-#include <boost/asio/buffer.hpp>
+#include "transport/logger.h"
 
-#include <spdlog/spdlog.h>
+#include <boost/asio/buffer.hpp>
 
 namespace lockstep::transport::link {
 
@@ -32,7 +32,7 @@ void Greeter::take(std::size_t count) {
     const std::span<const std::byte> there = std::span(bytes_).first(count_);
     auto parsed = parse_hello(there);
     if (!parsed) {
-        spdlog::debug("peer port: {}", parsed.error().message());
+        logger().debug("peer port: {}", parsed.error().message());
         return close();
     }
     if (!parsed.value()) return receive();  // there is room: a hello that does not fit is an error above

@@ -18,42 +18,60 @@ constexpr int kBoardRetries = 16;
 
 constexpr std::uint64_t kHugePageBytes = std::uint64_t{2} << 20;
 
-// Populated: the memory is taken now, not page by page under the first lap of writes.
-void* map_shared(std::size_t bytes, int more_flags) {
-    return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE | more_flags, -1, 0);
+std::uint64_t page_bytes() { return static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)); }
+
+void* map(std::size_t bytes, int flags) {
+    return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | flags, -1, 0);
+}
+
+// Takes the memory now, not page by page under the first lap of writes.
+void populate(std::byte* memory, std::size_t bytes) {
+    if (madvise(memory, bytes, MADV_POPULATE_WRITE) == 0) return;
+    // A kernel before 5.14: a write into every page does the same.
+    for (std::size_t at = 0; at < bytes; at += page_bytes())
+        *const_cast<volatile std::byte*>(memory + at) = std::byte{0};
 }
 
 }  // namespace
 
 Result<RingMemory> RingMemory::map(std::uint64_t ring_bytes, Pages pages) {
-    const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-    if (!std::has_single_bit(ring_bytes) || ring_bytes < page || ring_bytes > std::uint64_t{1} << 40)
-        return Error("ring_bytes " + std::to_string(ring_bytes) + ": a power of two from " + std::to_string(page) +
-                     " on is needed");
-    // The probe line lies in the last page.
-    std::size_t bytes = ring_bytes + page;
-    void* base = MAP_FAILED;
-    const bool may_be_huge = pages == Pages::huge_if_any && ring_bytes >= kHugePageBytes;
-    if (may_be_huge) base = map_shared(ring_bytes + kHugePageBytes, MAP_HUGETLB | MAP_HUGE_2MB);
-    const bool huge = base != MAP_FAILED;
-    if (huge)
-        bytes = ring_bytes + kHugePageBytes;
-    else
-        base = map_shared(bytes, 0);
-    if (base == MAP_FAILED)
+    if (!std::has_single_bit(ring_bytes) || ring_bytes < page_bytes() || ring_bytes > std::uint64_t{1} << 40)
+        return Error("ring_bytes " + std::to_string(ring_bytes) + ": a power of two from " +
+                     std::to_string(page_bytes()) + " on is needed");
+    // The probe line lies in a page behind the ring; the rest is so that the ring can start where a huge page can.
+    const std::size_t bytes = ring_bytes + kHugePageBytes;
+    void* mapping = MAP_FAILED;
+    if (pages == Pages::huge_if_any && ring_bytes >= kHugePageBytes)
+        mapping = link::map(bytes, MAP_SHARED | MAP_POPULATE | MAP_HUGETLB | MAP_HUGE_2MB);
+    const bool huge = mapping != MAP_FAILED;
+    const std::size_t mapped_bytes = huge ? bytes : bytes + kHugePageBytes;
+    if (!huge) mapping = link::map(mapped_bytes, MAP_PRIVATE | MAP_NORESERVE);
+    if (mapping == MAP_FAILED)
         return Error("cannot map a ring of " + std::to_string(ring_bytes) + " bytes: " + std::strerror(errno) +
                      ": choose a smaller ring_bytes or free memory");
+    const auto address = reinterpret_cast<std::uintptr_t>(mapping);
+    const std::uintptr_t start = (address + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
+    RingMemory memory(mapping, mapped_bytes, static_cast<std::byte*>(mapping) + (start - address), ring_bytes, huge);
     // A child process has no business in the ring, and must not keep its pages alive.
-    madvise(base, bytes, MADV_DONTFORK);
-    return RingMemory(static_cast<std::byte*>(base), ring_bytes, bytes, huge);
+    madvise(memory.base_, bytes, MADV_DONTFORK);
+    if (huge) return memory;
+    // Huge pages spare address translations, and make a process's end quick: the system closes the sockets of a dead
+    // process only after it has freed its memory, which takes milliseconds in small pages, and until then no peer can
+    // know of the death. Where the system has none, small pages do the same more slowly.
+    madvise(memory.base_, ring_bytes, MADV_HUGEPAGE);
+    populate(memory.base_, ring_bytes + page_bytes());
+    return memory;
 }
 
+RingMemory::RingMemory(void* mapping, std::size_t mapped_bytes, std::byte* base, std::uint64_t ring_bytes, bool huge)
+    : mapping_(mapping), mapped_bytes_(mapped_bytes), base_(base), ring_bytes_(ring_bytes), huge_(huge) {}
+
 RingMemory::RingMemory(RingMemory&& other) noexcept
-    : base_(std::exchange(other.base_, nullptr)), ring_bytes_(other.ring_bytes_), mapped_bytes_(other.mapped_bytes_),
-      huge_(other.huge_) {}
+    : mapping_(std::exchange(other.mapping_, nullptr)), mapped_bytes_(other.mapped_bytes_), base_(other.base_),
+      ring_bytes_(other.ring_bytes_), huge_(other.huge_) {}
 
 RingMemory::~RingMemory() {
-    if (base_ != nullptr) munmap(base_, mapped_bytes_);
+    if (mapping_ != nullptr) munmap(mapping_, mapped_bytes_);
 }
 
 __attribute__((no_sanitize("thread"))) void copy_torn(std::span<std::byte> to, std::span<const std::byte> from) {

@@ -15,11 +15,11 @@
 namespace lockstep::transport::link {
 
 enum class Pages : std::uint8_t {
-    plain,
+    plain,        // put together into huge ones where the system does so by itself
     huge_if_any,  // huge ones if the system has enough set aside: a card finds its way through fewer of them
 };
 
-// The ring and its probe line: page aligned, zeroed, not inherited by child processes.
+// The ring and its probe line: aligned to 2 MiB, zeroed, not inherited by child processes.
 class RingMemory {
  public:
     // Error: `ring_bytes` is no power of two of at least a page, or the system has no memory for it.
@@ -38,12 +38,12 @@ class RingMemory {
     }
 
  private:
-    RingMemory(std::byte* base, std::uint64_t ring_bytes, std::size_t mapped_bytes, bool huge)
-        : base_(base), ring_bytes_(ring_bytes), mapped_bytes_(mapped_bytes), huge_(huge) {}
+    RingMemory(void* mapping, std::size_t mapped_bytes, std::byte* base, std::uint64_t ring_bytes, bool huge);
 
+    void* mapping_;  // of mapped_bytes_, around the ring
+    std::size_t mapped_bytes_;
     std::byte* base_;
     std::uint64_t ring_bytes_;
-    std::size_t mapped_bytes_;
     bool huge_;
 };
 

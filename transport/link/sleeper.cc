@@ -17,6 +17,8 @@ using std::chrono::steady_clock;
 
 // Shorter waits need the alarm; for longer ones a millisecond more does not matter.
 constexpr auto kAlarmBelow = std::chrono::milliseconds(5);
+// A wait that was over sooner has not given up the processor.
+constexpr auto kTrueSleep = std::chrono::microseconds(3);
 constexpr auto kLongestWait = std::chrono::minutes(1);
 
 }  // namespace
@@ -61,18 +63,25 @@ void Sleeper::watch_alarm() {
 void Sleeper::run(std::chrono::nanoseconds wait, bool may_spin) {
     const bool found = source_ != nullptr && source_->look();
     if (found && ++looks_ % kLooksPerPoll != 0) return;
-    // All that is ready belongs to one turn. When nothing is, this costs time only while the thread would wait anyway.
-    if (context_.poll() > 0 || found || wait <= std::chrono::nanoseconds::zero()) return;
+    if (found || wait <= std::chrono::nanoseconds::zero()) {
+        context_.poll();
+        return;
+    }
     wait = std::min<std::chrono::nanoseconds>(wait, kLongestWait);
+    auto start = steady_clock::now();
     if (may_spin && polling_ != Polling::blocking) {
         const auto spin = polling_ == Polling::spin ? wait : std::min<std::chrono::nanoseconds>(wait, spin_);
-        if (spin_until(steady_clock::now() + spin)) return;
+        if (spin_until(start + spin)) return;
         wait -= spin;
         if (wait <= std::chrono::nanoseconds::zero()) return;
+        start += spin;
     }
-    // What comes together with that which ends the sleep is for the next turn: it is not waited for here.
     if (waker_.fall_asleep() && (source_ == nullptr || source_->arm())) sleep(wait);
     waker_.rise();
+    // Under load, what is ready in the same moment belongs to the same turn. After a true sleep the first thing is what
+    // was waited for: whatever else there is can come with the next turn, and that which slept goes on a system call
+    // earlier.
+    if (steady_clock::now() - start < kTrueSleep) context_.poll();
 }
 
 bool Sleeper::spin_until(steady_clock::time_point end) {

@@ -1,11 +1,11 @@
 #include "transport/tcp/lane_connection.h"
 
+#include "transport/logger.h"
+
 #include <boost/asio/buffer.hpp>
 
 #include <algorithm>
 #include <cstring>
-
-#include <spdlog/spdlog.h>
 
 namespace lockstep::transport::tcp {
 
@@ -47,7 +47,7 @@ bool LaneConnection::land(std::size_t count) {
         right_->set_landed(receiver_.landed());  // sound frames before a bad one have landed
     }
     if (!taken) {
-        spdlog::error("lane of r{} closed: {}", right_->holder().value, taken.error().message());
+        logger().error("lane of r{} closed: {}", right_->holder().value, taken.error().message());
         close("a frame makes no sense");
         return false;
     }
@@ -107,7 +107,7 @@ void LaneConnection::acknowledge() {
 void LaneConnection::close(const std::string& why) {
     if (closed_) return;
     closed_ = true;
-    spdlog::debug("lane of r{} closed: {}", right_->holder().value, why);
+    logger().debug("lane of r{} closed: {}", right_->holder().value, why);
     right_->detach();
     boost::system::error_code ignored;
     socket_.close(ignored);

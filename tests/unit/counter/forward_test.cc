@@ -160,7 +160,7 @@ TEST_F(CounterForward, replicas_that_name_each_other_leader_end_in_an_error_and_
     cluster_->tell(kSecond, kFirst);
     EXPECT_EQ(client(1).ask("INCR x\r\n"),
               "-CLUSTERDOWN no leader answered within 150 ms: INCR was not executed, try again\r\n");
-    // 150 ms at intervals of a quarter of a millisecond and more, a few attempts each: a loop without rest makes far more.
+    // 150 ms at intervals of a quarter of a millisecond and more, a few attempts each: a loop without rest makes more.
     const std::string info = client(1).ask("INFO stats\r\n");
     const std::size_t at = info.find("groups_forwarded:");
     ASSERT_NE(at, std::string::npos);

@@ -81,7 +81,7 @@ TEST(Entry, hashed_beforehand_is_the_same_entry) {
     Point other_tail = tail;
     const auto payload = bytes(50);
     append(one, tail, EntryKind::command, Stamp{}, payload);
-    append(other, other_tail, EntryKind::command, Stamp{}, payload, payload_hash(payload, kGenesis));
+    append(other, other_tail, EntryKind::command, Stamp{}, payload);
     EXPECT_EQ(tail, other_tail);
     EXPECT_EQ(one.copy(), other.copy());
 }
