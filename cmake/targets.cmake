@@ -20,10 +20,6 @@ function(lockstep_sanitizers target)
         target_compile_options(${target} PRIVATE -fsanitize=${LOCKSTEP_SANITIZE} -fno-omit-frame-pointer
                                -fno-sanitize-recover=all)
         target_link_options(${target} PUBLIC -fsanitize=${LOCKSTEP_SANITIZE})
-        if(LOCKSTEP_SANITIZE MATCHES thread AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-            # Asio's fences: g++ warns that the sanitizer does not see them. They are not needed for what it checks.
-            target_compile_options(${target} PRIVATE -Wno-tsan)
-        endif()
     endif()
     if(LOCKSTEP_FUZZ)
         target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)

@@ -5,3 +5,12 @@ if(TARGET lockstep-bench)
     set_tests_properties(bench_smoke PROPERTIES LABELS integration TIMEOUT 240 RUN_SERIAL ON)
     add_dependencies(tests_integration lockstep-bench)
 endif()
+
+# The comparison with Redis' server: that it runs and ends.
+if(TARGET lockstep-counter)
+    add_test(NAME bench_against_redis
+             COMMAND ${PROJECT_SOURCE_DIR}/tools/bench/against-redis --counter $<TARGET_FILE:lockstep-counter> --rounds 1
+                     --requests 20000)
+    set_tests_properties(bench_against_redis PROPERTIES LABELS integration TIMEOUT 120 RUN_SERIAL ON
+                         PASS_REGULAR_EXPRESSION "ratio [0-9]+[.][0-9][0-9]\n")
+endif()
