@@ -63,6 +63,9 @@ struct VerifiedEntry {
     Position start;
 };
 
+// For a reader that is held back by nothing but its checks.
+inline constexpr Position kNoLimit{~std::uint64_t{0}};
+
 // The entry that follows `after`, if all of it is there: chained to `after`, in bounds, its ballot not lower, its
 // time not earlier, its padding zero. Nothing else is ever an entry; anything else is "not there yet".
 // Never looks at `limit` or past it.

@@ -5,14 +5,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 
 namespace lockstep::core {
 
 namespace {
 
 constexpr std::size_t kReadsAtOnce = 4;
-constexpr Position kNoLimit{std::numeric_limits<std::uint64_t>::max()};
 
 }  // namespace
 
@@ -82,7 +80,7 @@ bool Core::verify_adopted() {
     bool commit_met = a.source_commit.index <= commit_.index;
     log::Point at = commit_;
     while (at.index < a.target.index) {
-        const auto entry = log::next_entry(scratch_, at, kNoLimit);
+        const auto entry = log::next_entry(scratch_, at, log::kNoLimit);
         if (!entry) return false;
         at = entry->end;
         if (at.index == a.source_commit.index) {
@@ -99,10 +97,10 @@ void Core::install_adopted(Now now, Effects& effects) {
     Adoption& a = adoption_;
     const Position room_end = applied_.position + ring_.bytes();
     while (a.installed.index < a.target.index) {
-        const auto entry = log::next_entry(scratch_, a.installed, kNoLimit);
+        const auto entry = log::next_entry(scratch_, a.installed, log::kNoLimit);
         LOCKSTEP_CHECK(entry.has_value());
         if (!a.differs) {
-            const auto own = log::next_entry(ring_, a.installed, kNoLimit);
+            const auto own = log::next_entry(ring_, a.installed, log::kNoLimit);
             a.differs = !own || own->header.checksum != entry->header.checksum;
             if (a.differs) lap_ends_.forget_from(a.installed.position);
         }

@@ -4,7 +4,6 @@
 #include "log/check.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace lockstep::core {
 
@@ -12,7 +11,6 @@ namespace {
 
 // A look ends here and goes on in the next turn, so that a long catch-up does not stop the heartbeats.
 constexpr int kEntriesPerLook = 16'384;
-constexpr Position kNoLimit{std::numeric_limits<std::uint64_t>::max()};
 
 }  // namespace
 
@@ -20,7 +18,7 @@ void Core::on(Now, const event::Look& look, Effects&) {
     if (state_ == State::leader || incoming_.state != Incoming::State::open || incoming_.holder == options_.id) return;
     look_again_ = false;
     // Where the fabric can tell how far bytes have come, nothing new is known before more have.
-    if (look.limit == looked_limit_ && look.limit != kNoLimit) return;
+    if (look.limit == looked_limit_ && look.limit != log::kNoLimit) return;
     looked_limit_ = look.limit;
 
     log::Point at = end_;

@@ -4,7 +4,6 @@
 #include "log/check.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace lockstep::core {
 
@@ -105,8 +104,7 @@ log::Point Core::scan_to_true_end() {
     lap_ends_.forget_from(commit_.position);
     log::Point last = commit_;
     Index certified;
-    constexpr Position kNoLimit{std::numeric_limits<std::uint64_t>::max()};
-    while (const auto entry = log::next_entry(ring_, last, kNoLimit)) {
+    while (const auto entry = log::next_entry(ring_, last, log::kNoLimit)) {
         if (entry->header.kind == log::EntryKind::pad) lap_ends_.note_pad(entry->start);
         certified = std::max(certified, Index{entry->header.commit});
         last = entry->end;

@@ -174,6 +174,25 @@ std::string quoted(std::string_view text) {
     return out + (text.size() > kShown ? "...\"" : "\"");
 }
 
+namespace {
+
+Problem check_transport(const Options& options) {
+    // The kernel's own bound on a device's name.
+    constexpr std::size_t kMaxDeviceBytes = 63;
+    if (options.transport > Transport::rdma)
+        return OptionProblem{"transport", {}, std::to_string(static_cast<int>(options.transport)) +
+                                                  " is none of tcp, rdma"};
+    if (options.rdma_device.size() > kMaxDeviceBytes || !is_printable(options.rdma_device))
+        return OptionProblem{"rdma_device", {}, quoted(options.rdma_device) +
+                                                    " is no device's name: one such as \"mlx5_0\" is needed"};
+    if (options.rdma_gid_index < -1 || options.rdma_gid_index > 255)
+        return OptionProblem{"rdma_gid_index", {}, std::to_string(options.rdma_gid_index) +
+                                                       " is not in -1 to 255, -1 for the one of the address"};
+    return check_range("rdma_port", options.rdma_port);
+}
+
+}  // namespace
+
 std::optional<OptionProblem> find_problem(const Options& options) {
     if (options.cluster_id == 0) {
         return OptionProblem{"cluster_id", {}, "is missing or 0: a random number is needed, the same on all replicas"};
@@ -191,7 +210,8 @@ std::optional<OptionProblem> find_problem(const Options& options) {
         return OptionProblem{"polling", {}, std::to_string(static_cast<int>(options.polling)) + " is none of blocking, "
                                                 "adaptive, spin"};
     }
-    return check_range("spin_us", options.spin_us);
+    if (Problem problem = check_range("spin_us", options.spin_us)) return problem;
+    return check_transport(options);
 }
 
 Result<void> Options::check() const {

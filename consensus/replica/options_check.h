@@ -35,6 +35,7 @@ inline constexpr KeyRange kKeyRanges[] = {
     {"max_queued_proposals", 1, std::uint64_t{1} << 20, ""},
     {"max_queued_bytes", 1, std::uint64_t{1} << 32, ""},
     {"spin_us", 1, 10'000, ""},
+    {"rdma_port", 0, 255, "0 for the first that fits"},
 };
 
 // "1 to 255", "1048576 to 2147483648, a power of two"; empty if `key` has no range.

@@ -94,6 +94,13 @@ transport::tcp::TcpOptions tcp_options(const Options& options, Incarnation incar
     return tcp;
 }
 
+Result<std::unique_ptr<transport::Fabric>> open_fabric(const Options& options, Incarnation incarnation) {
+    if (options.transport == Transport::rdma) return Error("transport: rdma: this build of Lockstep has no RDMA");
+    auto fabric = transport::tcp::TcpFabric::open(tcp_options(options, incarnation));
+    if (!fabric) return std::move(fabric).error();
+    return std::unique_ptr<transport::Fabric>(std::move(fabric).value());
+}
+
 core::CoreOptions core_options(const Options& options, Incarnation incarnation, std::uint64_t random_seed) {
     core::CoreOptions core;
     core.id = options.id;
@@ -114,8 +121,7 @@ core::CoreOptions core_options(const Options& options, Incarnation incarnation, 
 
 class Replica::Impl {
  public:
-    Impl(const Options& options, const core::CoreOptions& core, std::unique_ptr<transport::tcp::TcpFabric> fabric,
-         Scratch scratch, replica::FormationFile store, StateMachine& state_machine)
+    Impl(const Options& options, const core::CoreOptions& core, std::unique_ptr<transport::Fabric> fabric, Scratch scratch, replica::FormationFile store, StateMachine& state_machine)
         : heartbeat_ns_(core.heartbeat_ns),
           fabric_(std::move(fabric)),
           scratch_(std::move(scratch)),
@@ -215,7 +221,7 @@ class Replica::Impl {
 
     const std::uint64_t heartbeat_ns_;
     SystemClock clock_;
-    std::unique_ptr<transport::tcp::TcpFabric> fabric_;
+    std::unique_ptr<transport::Fabric> fabric_;
     Scratch scratch_;
     replica::FormationFile store_;
     replica::RequestQueue queue_;
@@ -247,7 +253,7 @@ Result<std::unique_ptr<Replica>> Replica::open(const Options& options, StateMach
     auto scratch = Scratch::map(options.ring_bytes);
     if (!scratch) return std::move(scratch).error().within(what);
     const Incarnation life{incarnation.value()};
-    auto fabric = transport::tcp::TcpFabric::open(tcp_options(options, life));
+    auto fabric = open_fabric(options, life);
     if (!fabric) return std::move(fabric).error().within(what);
     return std::unique_ptr<Replica>(new Replica(std::make_unique<Impl>(
         options, core_options(options, life, seed.value()), std::move(fabric).value(), std::move(scratch).value(),

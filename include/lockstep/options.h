@@ -17,6 +17,12 @@ enum class Polling : std::uint8_t {
     spin,      // never sleeps: the lowest latency, and a core of its own is needed
 };
 
+// How replicas reach each other's memory.
+enum class Transport : std::uint8_t {
+    tcp,   // Boost.Asio
+    rdma,  // libibverbs; `Replica::open` fails where there is no fitting device
+};
+
 // One replica of the cluster, as the others reach it.
 struct Member {
     ReplicaId id;
@@ -43,6 +49,10 @@ struct Options {
     std::uint64_t max_queued_bytes = std::uint64_t{16} << 20;  // bytes of commands in it: 1 to 2^32
     Polling polling = Polling::blocking;
     std::uint32_t spin_us = 50;      // for Polling::adaptive: 1 to 10,000
+    Transport transport = Transport::tcp;  // the same on all replicas
+    std::string rdma_device{};       // such as "mlx5_0"; empty: the one that has the address of this member
+    std::uint32_t rdma_port = 0;     // of the device, 1 to 255; 0: the first that fits
+    std::int32_t rdma_gid_index = -1;  // 0 to 255; -1: the RoCE v2 entry of this member's address
 
     // Reads a replica's config from a file in Protobuf's text format (see configs/replica.sample.textproto). The
     // error names the file, the line or the key, the value, and what is allowed.

@@ -80,7 +80,7 @@ class Bench(unittest.TestCase):
         [row] = json.loads(Path(self.path("out.json")).read_text(encoding="utf-8"))
         self.assertEqual(list(row), KEYS)
         self.assertIsNone(row["p50_us"])
-        self.assertIsNone(row["transport"])
+        self.assertEqual(row["transport"], "tcp")
         self.assertGreater(row["limit_p50_us"], 0)
         self.assert_nothing_left()
 

@@ -44,6 +44,10 @@ max_queued_proposals: 7
 max_queued_bytes: 8
 polling: adaptive
 spin_us: 9
+transport: rdma
+rdma_device: "mlx5_0"
+rdma_port: 2
+rdma_gid_index: 3
 )";
 
 // kGoodText with one piece of it replaced.
@@ -157,6 +161,14 @@ const BadOption kBadOptions[] = {
      "max_queued_bytes: 4294967297 is not in 1 to 4294967296"},
     {"no_such_polling", [](Options& o) { o.polling = static_cast<Polling>(7); },
      "polling: 7 is none of blocking, adaptive, spin"},
+    {"no_such_transport", [](Options& o) { o.transport = static_cast<Transport>(9); },
+     "transport: 9 is none of tcp, rdma"},
+    {"device_with_a_line", [](Options& o) { o.rdma_device = "mlx5\n0"; },
+     "rdma_device: \"mlx5\\x0a0\" is no device's name"},
+    {"device_too_long", [](Options& o) { o.rdma_device.assign(64, 'x'); }, "rdma_device: \"xxxxxxxx"},
+    {"rdma_port_too_high", [](Options& o) { o.rdma_port = 256; }, "rdma_port: 256 is not in 0 to 255"},
+    {"gid_index_too_low", [](Options& o) { o.rdma_gid_index = -2; }, "rdma_gid_index: -2 is not in -1 to 255"},
+    {"gid_index_too_high", [](Options& o) { o.rdma_gid_index = 256; }, "rdma_gid_index: 256 is not in -1 to 255"},
     {"spin_zero", [](Options& o) { o.spin_us = 0; }, "spin_us: 0 is not in 1 to 10000"},
     {"spin_too_long", [](Options& o) { o.spin_us = 10'001; }, "spin_us: 10001 is not in 1 to 10000"},
 };
@@ -227,6 +239,10 @@ TEST(ConfigFile, every_key_reaches_its_option) {
     EXPECT_EQ(options.max_queued_bytes, 8u);
     EXPECT_EQ(options.polling, Polling::adaptive);
     EXPECT_EQ(options.spin_us, 9u);
+    EXPECT_EQ(options.transport, Transport::rdma);
+    EXPECT_EQ(options.rdma_device, "mlx5_0");
+    EXPECT_EQ(options.rdma_port, 2u);
+    EXPECT_EQ(options.rdma_gid_index, 3);
 }
 
 struct BadText {
@@ -366,6 +382,10 @@ TEST(Configs, sample_shows_the_defaults_of_options) {
     EXPECT_EQ(sample.max_queued_bytes, defaults.max_queued_bytes);
     EXPECT_EQ(sample.polling, defaults.polling);
     EXPECT_EQ(sample.spin_us, defaults.spin_us);
+    EXPECT_EQ(sample.transport, defaults.transport);
+    EXPECT_EQ(sample.rdma_device, defaults.rdma_device);
+    EXPECT_EQ(sample.rdma_port, defaults.rdma_port);
+    EXPECT_EQ(sample.rdma_gid_index, defaults.rdma_gid_index);
     for (const Member& member : sample.members) EXPECT_EQ(member.priority, Member{}.priority);
 }
 

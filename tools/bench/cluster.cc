@@ -42,7 +42,14 @@ void log_to_stderr(bool verbose) {
 }
 
 ClusterSpec ClusterSpec::make(const Ports& ports, const TemporaryFolder& folder, Polling polling) {
+    return make(ports, folder, polling, "tcp", std::vector<std::string>(kReplicas, "127.0.0.1"));
+}
+
+ClusterSpec ClusterSpec::make(const Ports& ports, const TemporaryFolder& folder, Polling polling,
+                              const std::string& transport, const std::vector<std::string>& hosts) {
     ClusterSpec spec;
+    spec.transport = transport;
+    spec.hosts = hosts;
     spec.cluster_id = random_number();
     spec.ports = ports.numbers();
     spec.folder = folder.path();
@@ -57,7 +64,7 @@ Options ClusterSpec::options(std::uint8_t id) const {
     for (std::size_t i = 0; i < ports.size(); ++i) {
         Member member;
         member.id = {static_cast<std::uint8_t>(i + 1)};
-        member.address = "127.0.0.1:" + std::to_string(ports[i]);
+        member.address = hosts[i] + ":" + std::to_string(ports[i]);
         member.priority = static_cast<std::uint32_t>(ports.size() - i);
         options.members.push_back(member);
     }
@@ -70,10 +77,13 @@ Options ClusterSpec::options(std::uint8_t id) const {
 }
 
 std::vector<std::string> ClusterSpec::arguments(std::uint8_t id) const {
-    std::string all_ports;
+    std::string all_ports, all_hosts;
     for (const std::uint16_t port : ports) all_ports += (all_ports.empty() ? "" : ",") + std::to_string(port);
+    for (const std::string& host : hosts) all_hosts += (all_hosts.empty() ? "" : ",") + host;
     return {"--id", std::to_string(id),
             "--cluster-id", std::to_string(cluster_id),
+            "--transport", transport,
+            "--hosts", all_hosts,
             "--ports", all_ports,
             "--folder", folder,
             "--polling", to_string(polling),
@@ -106,13 +116,14 @@ Result<void> await_lead(const Replica& replica, std::uint64_t deadline_ns) {
     }
 }
 
-Result<Cluster> Cluster::start_once(Polling polling, std::uint64_t deadline_ns) {
+Result<Cluster> Cluster::start_once(Polling polling, const std::string& transport,
+                                    const std::vector<std::string>& hosts, std::uint64_t deadline_ns) {
     auto ports = Ports::reserve(kReplicas);
     if (!ports) return std::move(ports).error();
     auto folder = TemporaryFolder::make();
     if (!folder) return std::move(folder).error();
     Cluster cluster(std::move(ports).value(), std::move(folder).value());
-    ClusterSpec spec = ClusterSpec::make(cluster.ports_, cluster.folder_, polling);
+    ClusterSpec spec = ClusterSpec::make(cluster.ports_, cluster.folder_, polling, transport, hosts);
     spec.election_timeout_ms = kPatientTimeoutMs;
     for (std::uint8_t id = 2; id <= kReplicas; ++id) {
         std::vector<std::string> words = {"replica"};
@@ -128,9 +139,11 @@ Result<Cluster> Cluster::start_once(Polling polling, std::uint64_t deadline_ns) 
     return cluster;
 }
 
-Result<Cluster> Cluster::start(Polling polling, std::uint64_t deadline_ns) {
+Result<Cluster> Cluster::start(Polling polling, const std::string& transport, const std::vector<std::string>& hosts,
+                               std::uint64_t deadline_ns) {
     for (int attempt = 1;; ++attempt) {
-        auto cluster = start_once(polling, std::min(deadline_ns, now_ns() + kStartLimitMs * kMillisecond));
+        const std::uint64_t limit_ns = now_ns() + kStartLimitMs * kMillisecond;
+        auto cluster = start_once(polling, transport, hosts, std::min(deadline_ns, limit_ns));
         if (cluster || interrupted()) return cluster;
         if (attempt == kStartAttempts || now_ns() >= deadline_ns)
             return std::move(cluster).error().within("cannot start three replicas");

@@ -18,6 +18,8 @@ inline constexpr std::uint64_t kStartLimitMs = 10'000;  // of one attempt
 // What all replicas of a cluster must know. It goes to their processes as command-line arguments.
 struct ClusterSpec {
     std::uint64_t cluster_id = 0;
+    std::string transport = "tcp";    // or "rdma"
+    std::vector<std::string> hosts;   // one per replica
     std::vector<std::uint16_t> ports;
     std::string folder;
     Polling polling = Polling::blocking;
@@ -26,6 +28,9 @@ struct ClusterSpec {
 
     // A new cluster on these ports.
     static ClusterSpec make(const Ports& ports, const TemporaryFolder& folder, Polling polling);
+    // The same, over another transport and on other addresses of this machine.
+    static ClusterSpec make(const Ports& ports, const TemporaryFolder& folder, Polling polling,
+                            const std::string& transport, const std::vector<std::string>& hosts);
     // The options of replica `id`: 1 has the highest priority, so that it leads.
     Options options(std::uint8_t id) const;
     std::vector<std::string> arguments(std::uint8_t id) const;
@@ -52,12 +57,14 @@ void log_to_stderr(bool verbose);
 class Cluster {
  public:
     // Tries again, a few times, if another replica than 1 comes to lead; says so on stderr.
-    static Result<Cluster> start(Polling polling, std::uint64_t deadline_ns);
+    static Result<Cluster> start(Polling polling, const std::string& transport, const std::vector<std::string>& hosts,
+                                 std::uint64_t deadline_ns);
     Replica& leader() { return *leader_; }
 
  private:
     Cluster(Ports ports, TemporaryFolder folder) : ports_(std::move(ports)), folder_(std::move(folder)) {}
-    static Result<Cluster> start_once(Polling polling, std::uint64_t deadline_ns);
+    static Result<Cluster> start_once(Polling polling, const std::string& transport,
+                                      const std::vector<std::string>& hosts, std::uint64_t deadline_ns);
 
     Ports ports_;
     TemporaryFolder folder_;

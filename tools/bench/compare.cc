@@ -5,6 +5,7 @@
 #include "tools/bench/limit.h"
 #include "tools/bench/load.h"
 #include "tools/bench/progress.h"
+#include "tools/bench/rdma_limit.h"
 #include "tools/bench/results.h"
 
 #include <algorithm>
@@ -37,14 +38,10 @@ class Comparison {
         for (unsigned round = 1; round <= plan_.rounds; ++round) {
             const std::uint64_t from = now_ns();
             round_text_ = "round " + std::to_string(round) + " of " + std::to_string(plan_.rounds);
-            for (const Polling polling : plan_.pollings) {
-                for (const std::size_t bytes : plan_.bytes) {
-                    if (plan_.commit)
-                        if (auto done = commits(bytes, polling); !done) return done;
-                    if (plan_.limit)
-                        if (auto done = limits(bytes, polling); !done) return done;
-                }
-            }
+            for (const Polling polling : plan_.pollings)
+                for (const std::size_t bytes : plan_.bytes)
+                    for (const std::string& transport : plan_.transports)
+                        if (auto done = both(transport, bytes, polling); !done) return done;
             if (round < plan_.rounds && now_ns() + (now_ns() - from) * 5 / 4 > end_ns_) {
                 tell("ends after " + round_text_ + ": the time would not suffice for another");
                 break;
@@ -55,29 +52,36 @@ class Comparison {
     Results take() && { return std::move(results_); }
 
  private:
+    Result<void> both(const std::string& transport, std::size_t bytes, Polling polling) {
+        if (plan_.commit)
+            if (auto done = commits(transport, bytes, polling); !done) return done;
+        if (plan_.limit) return limits(transport, bytes, polling);
+        return {};
+    }
     std::uint64_t deadline() const { return std::min(end_ns_, now_ns() + warm_up_ns_ + measure_ns_ + kSlack); }
-    void say(const char* what, std::size_t bytes, std::size_t depth, Polling polling) const {
-        progress_.say(round_text_ + ": " + what + ", " + size_text(bytes) +
+    void say(const char* what, const std::string& transport, std::size_t bytes, std::size_t depth,
+             Polling polling) const {
+        progress_.say(round_text_ + ": " + what + ", " + transport + ", " + size_text(bytes) +
                       (depth > 0 ? ", depth " + std::to_string(depth) : "") + ", " + to_string(polling));
     }
 
     // All depths on one cluster. A cluster that loses its leader is replaced by another: the machine may be busy.
-    Result<void> commits(std::size_t bytes, Polling polling) {
+    Result<void> commits(const std::string& transport, std::size_t bytes, Polling polling) {
         std::size_t next = 0;
         for (int attempt = 1;; ++attempt) {
-            auto done = commits_from(next, bytes, polling);
+            auto done = commits_from(next, transport, bytes, polling);
             if (done || attempt == kAttempts || interrupted() || now_ns() >= end_ns_) return done;
             tell("starts again with three new replicas: " + done.error().message());
         }
     }
-    Result<void> commits_from(std::size_t& next, std::size_t bytes, Polling polling) {
-        say("starts three replicas", bytes, 0, polling);
-        auto cluster = Cluster::start(polling, end_ns_);
+    Result<void> commits_from(std::size_t& next, const std::string& transport, std::size_t bytes, Polling polling) {
+        say("starts three replicas", transport, bytes, 0, polling);
+        auto cluster = Cluster::start(polling, transport, plan_.hosts, end_ns_);
         if (!cluster) return std::move(cluster).error();
         Replica& leader = cluster.value().leader();
         for (; next < plan_.depths.size(); ++next) {
             const std::size_t depth = plan_.depths[next];
-            say("commit", bytes, depth, polling);
+            say("commit", transport, bytes, depth, polling);
             LoadPlan load_plan;
             load_plan.bytes = bytes;
             load_plan.depth = depth;
@@ -87,9 +91,10 @@ class Comparison {
             auto result = load.run(deadline());
             if (!result) return std::move(result).error();
             const Status status = leader.status();
-            Cell& cell = results_.cell({bytes, depth, polling});
-            const std::string path = status.peers.empty() ? "" : status.peers.front().path;
-            cell.transport = path.substr(0, path.find(' '));  // behind the word stands where it leads
+            for (const PeerStatus& peer : status.peers)
+                if (!peer.path.starts_with(transport))
+                    return Error("replica " + std::to_string(peer.id.value) + ": path is " + peer.path);
+            Cell& cell = results_.cell({transport, bytes, depth, polling});
             cell.durability = status.durability;
             const Histogram& latency = result.value().latency;
             cell.p50_us.add(latency.at_us(0.5));
@@ -102,27 +107,30 @@ class Comparison {
     }
 
     // Round trips for depth 1, bytes a second for the others: these are the limits of latency and of throughput.
-    Result<void> limits(std::size_t bytes, Polling polling) {
+    Result<void> limits(const std::string& transport, std::size_t bytes, Polling polling) {
         const LimitPlan limit_plan{bytes, polling, warm_up_ns_, measure_ns_};
+        const bool rdma = transport == "rdma";
         std::optional<double> stream;
         for (const std::size_t depth : plan_.depths) {
+            Cell& cell = results_.cell({transport, bytes, depth, polling});
             if (depth == 1) {
-                say("limit, round trips", bytes, depth, polling);
-                auto latency = measure_round_trips(limit_plan, deadline());
+                say("limit, round trips", transport, bytes, depth, polling);
+                auto latency = rdma ? measure_rdma_round_trips(limit_plan, plan_.hosts, deadline())
+                                    : measure_round_trips(limit_plan, deadline());
                 if (!latency) return std::move(latency).error();
-                Cell& cell = results_.cell({bytes, depth, polling});
                 cell.limit_p50_us.add(latency.value().at_us(0.5));
                 cell.limit_p99_us.add(latency.value().at_us(0.99));
                 cell.limit_latency.add(latency.value());
                 continue;
             }
             if (!stream) {
-                say("limit, stream", bytes, 0, polling);
-                auto measured = measure_stream(limit_plan, deadline());
+                say("limit, stream", transport, bytes, 0, polling);
+                auto measured = rdma ? measure_rdma_stream(limit_plan, plan_.hosts, deadline())
+                                     : measure_stream(limit_plan, deadline());
                 if (!measured) return std::move(measured).error();
                 stream = measured.value();
             }
-            results_.cell({bytes, depth, polling}).limit_bytes_per_s.add(*stream);
+            cell.limit_bytes_per_s.add(*stream);
         }
         return {};
     }
@@ -177,6 +185,7 @@ int run_compare(const Plan& plan) {
     results.print_rounds(std::cout);
     std::cout << '\n';
     results.print_table(std::cout);
+    results.print_transports(std::cout);
     if (!plan.json.empty())
         if (auto written = results.write_json(plan.json); !written) {
             tell(written.error().message());

@@ -14,7 +14,7 @@ namespace lockstep::bench {
 namespace {
 
 constexpr std::uint64_t kRunLimit = 180 * kSecond;
-constexpr int kAttempts = 3;
+constexpr int kCountAttempts = 3;
 // valgrind makes the leader some fifty times slower: nobody may take that for death, and what is done once in a while
 // must not count for so much more than it does otherwise.
 constexpr std::uint32_t kElectionTimeoutMs = 10'000;
@@ -54,7 +54,7 @@ Result<Profile> run_once(const InstructionsPlan& plan, std::uint64_t entries, co
 Result<Profile> run_with_patience(const InstructionsPlan& plan, std::uint64_t entries, const std::string& output) {
     for (int attempt = 1;; ++attempt) {
         auto profile = run_once(plan, entries, output);
-        if (profile || attempt == kAttempts || interrupted()) return profile;
+        if (profile || attempt == kCountAttempts || interrupted()) return profile;
         tell("tries again: " + profile.error().message());
     }
 }

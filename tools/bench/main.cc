@@ -3,6 +3,7 @@
 #include "tools/bench/failover.h"
 #include "tools/bench/instructions.h"
 #include "tools/bench/limit.h"
+#include "tools/bench/rdma_limit.h"
 
 #include <CLI/CLI.hpp>
 
@@ -32,6 +33,14 @@ void add_plan(CLI::App& app, Plan& plan) {
         ->transform(CLI::CheckedTransformer(kPollings))
         ->type_name("HOW")
         ->default_str("blocking");
+    app.add_option("--transport", plan.transports, "tcp, rdma; several go by turns")
+        ->delimiter(',')
+        ->check(CLI::IsMember({"tcp", "rdma"}))
+        ->default_str("tcp");
+    app.add_option("--hosts", plan.hosts, "Addresses of this machine, one for each of the three replicas")
+        ->delimiter(',')
+        ->expected(kReplicas)
+        ->default_str("127.0.0.1 for all");
     CLI::Option* rounds = app.add_option("--rounds", plan.rounds, "How often all is measured; medians count")
                               ->check(CLI::Range(1, 1000))
                               ->capture_default_str();
@@ -46,7 +55,7 @@ void add_plan(CLI::App& app, Plan& plan) {
 
 void add_measurements(CLI::App& app, Plan& plan, Action& action) {
     CLI::App* commit = app.add_subcommand("commit", "Latency and throughput of commits, three replicas as processes");
-    CLI::App* limit = app.add_subcommand("limit", "What plain Asio does: post to two processes, await one answer");
+    CLI::App* limit = app.add_subcommand("limit", "What plain Asio or raw verbs do: post to two processes, await one");
     CLI::App* compare = app.add_subcommand("compare", "Both by turns, and their ratio");
     for (CLI::App* chosen : {commit, limit, compare}) {
         add_plan(*chosen, plan);
@@ -92,6 +101,7 @@ struct Part {
     ClusterSpec spec;
     unsigned id = 0;
     int descriptor = -1;
+    std::string host;
     std::size_t bytes = 64;
     std::size_t depth = 64;
     std::uint64_t entries = 1;
@@ -100,6 +110,8 @@ struct Part {
 void add_cluster(CLI::App& app, Part& part) {
     app.add_option("--id", part.id)->required()->check(CLI::Range(1, 255));
     app.add_option("--cluster-id", part.spec.cluster_id)->required();
+    app.add_option("--transport", part.spec.transport)->required();
+    app.add_option("--hosts", part.spec.hosts)->delimiter(',')->required();
     app.add_option("--ports", part.spec.ports)->delimiter(',')->required();
     app.add_option("--folder", part.spec.folder)->required();
     app.add_option("--polling", part.spec.polling)->transform(CLI::CheckedTransformer(kPollings))->required();
@@ -132,6 +144,10 @@ void add_parts(CLI::App& app, Part& part, Action& action) {
     peer->add_option("--descriptor", part.descriptor)->required();
     peer->add_option("--bytes", part.bytes)->required();
     peer->add_option("--polling", part.spec.polling)->transform(CLI::CheckedTransformer(kPollings))->required();
+    CLI::App* rdma_peer = add("rdma-peer", [&part] { return run_rdma_peer(part.descriptor, part.host, part.bytes); });
+    rdma_peer->add_option("--descriptor", part.descriptor)->required();
+    rdma_peer->add_option("--host", part.host)->required();
+    rdma_peer->add_option("--bytes", part.bytes)->required();
 }
 
 int run(int argc, char** argv) {

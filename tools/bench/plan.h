@@ -14,6 +14,8 @@ struct Plan {
     std::vector<std::size_t> bytes = {64, 1024, 16384};
     std::vector<std::size_t> depths = {1, 8, 64, 512};
     std::vector<Polling> pollings = {Polling::blocking};
+    std::vector<std::string> transports = {"tcp"};                         // "tcp", "rdma"
+    std::vector<std::string> hosts = {"127.0.0.1", "127.0.0.1", "127.0.0.1"};  // of the replicas; the first leads
     unsigned rounds = 5;
     double seconds = 0.5;       // of each measurement, after a warm-up of a third of that
     double limit_seconds = 0;   // of all together; 0: as long as it takes

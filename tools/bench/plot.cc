@@ -24,7 +24,8 @@ struct Line {
 std::vector<Line> lines_of(const std::vector<Cell>& cells) {
     std::vector<Line> lines;
     for (const Cell& cell : cells) {
-        std::string what = size_text(cell.key.bytes) + ", depth " + std::to_string(cell.key.depth);
+        std::string what = cell.key.transport + ", " + size_text(cell.key.bytes) + ", depth " +
+                           std::to_string(cell.key.depth);
         if (cell.key.polling != Polling::blocking) what += std::string(", ") + to_string(cell.key.polling);
         if (cell.latency.total() > 0) lines.push_back({what, &cell.latency, false});
         if (cell.limit_latency.total() > 0) lines.push_back({what + ": limit", &cell.limit_latency, true});

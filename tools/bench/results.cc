@@ -37,6 +37,13 @@ std::optional<double> in_mib(const std::optional<double>& bytes) {
     return bytes ? std::optional(*bytes / (1 << 20)) : std::nullopt;
 }
 
+std::string key_text(const CellKey& key) {
+    char text[64];
+    std::snprintf(text, sizeof text, "%5s%8s%6zu%9s", key.transport.c_str(), size_text(key.bytes).c_str(), key.depth,
+                  to_string(key.polling));
+    return text;
+}
+
 }  // namespace
 
 std::optional<double> Rounds::median() const {
@@ -75,13 +82,13 @@ std::string size_text(std::size_t bytes) {
 }
 
 void Results::print_table(std::ostream& out) const {
-    out << "                            commit, us                              limit, us        limit\n"
-           "   bytes depth  polling       p50      p99    p99.9   entries/s      p50      p99   MiB/s  ratio p50\n";
+    out << "                                 commit, us                              limit, us        limit\n"
+           "        bytes depth  polling       p50      p99    p99.9   entries/s      p50      p99   MiB/s"
+           "  ratio p50\n";
     bool any_noisy = false;
     for (const Cell& cell : cells_) {
         any_noisy |= cell.noisy();
-        out << std::setw(8) << size_text(cell.key.bytes) << std::setw(6) << cell.key.depth << std::setw(9)
-            << to_string(cell.key.polling) << column(cell.p50_us.median(), 10, 1) << column(cell.p99_us.median(), 9, 1)
+        out << key_text(cell.key) << column(cell.p50_us.median(), 10, 1) << column(cell.p99_us.median(), 9, 1)
             << column(cell.p999_us.median(), 9, 1) << column(cell.entries_per_s.median(), 12, 0)
             << column(cell.limit_p50_us.median(), 9, 1) << column(cell.limit_p99_us.median(), 9, 1)
             << column(in_mib(cell.limit_bytes_per_s.median()), 8, 0) << column(cell.ratio_p50(), 11, 2)
@@ -92,11 +99,24 @@ void Results::print_table(std::ostream& out) const {
             << " % apart. Something else runs on this machine; measure again when it does not.\n";
 }
 
+void Results::print_transports(std::ostream& out) const {
+    for (const Cell& cell : cells_) {
+        CellKey over_tcp = cell.key;
+        over_tcp.transport = "tcp";
+        const auto tcp = std::ranges::find_if(cells_, [&](const Cell& other) { return other.key == over_tcp; });
+        if (cell.key.transport == "tcp" || tcp == cells_.end()) continue;
+        const auto own = cell.p50_us.median();
+        const auto theirs = tcp->p50_us.median();
+        if (own && theirs)
+            out << key_text(cell.key) << "  p50 is that of tcp / " << std::fixed << std::setprecision(2)
+                << *theirs / *own << '\n';
+    }
+}
+
 void Results::print_rounds(std::ostream& out) const {
     out << "p50 of each round, us:\n";
     for (const Cell& cell : cells_) {
-        out << std::setw(8) << size_text(cell.key.bytes) << std::setw(6) << cell.key.depth << std::setw(9)
-            << to_string(cell.key.polling);
+        out << key_text(cell.key);
         const auto list = [&](const char* name, const Rounds& rounds) {
             if (rounds.values().empty()) return;
             out << "  " << name;
@@ -112,7 +132,7 @@ Result<void> Results::write_json(const std::string& path) const {
     std::string text = "[";
     for (const Cell& cell : cells_) {
         const std::pair<const char*, std::string> fields[] = {
-            {"transport", json(cell.transport)},
+            {"transport", json(cell.key.transport)},
             {"durability", json(cell.durability)},
             {"replicas", json(kReplicas)},
             {"bytes", json(cell.key.bytes)},

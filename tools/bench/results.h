@@ -14,8 +14,9 @@
 
 namespace lockstep::bench {
 
-// One kind of measurement with one payload and one way of waiting.
+// One kind of measurement over one transport, with one payload and one way of waiting.
 struct CellKey {
+    std::string transport;
     std::size_t bytes = 0;
     std::size_t depth = 0;
     Polling polling = Polling::blocking;
@@ -38,7 +39,6 @@ class Rounds {
 
 struct Cell {
     CellKey key;
-    std::string transport;
     std::string durability;
     Rounds p50_us, p99_us, p999_us, entries_per_s;
     Rounds limit_p50_us, limit_p99_us, limit_bytes_per_s;
@@ -57,6 +57,8 @@ class Results {
 
     // A line per cell: medians over the rounds. With a warning if they differ much.
     void print_table(std::ostream& out) const;
+    // How the transports' commits compare, where there are several.
+    void print_transports(std::ostream& out) const;
     // The p50 of every round.
     void print_rounds(std::ostream& out) const;
     // One array with an object per cell; what does not apply is null.
