@@ -121,7 +121,8 @@ core::CoreOptions core_options(const Options& options, Incarnation incarnation, 
 
 class Replica::Impl {
  public:
-    Impl(const Options& options, const core::CoreOptions& core, std::unique_ptr<transport::Fabric> fabric, Scratch scratch, replica::FormationFile store, StateMachine& state_machine)
+    Impl(const Options& options, const core::CoreOptions& core, std::unique_ptr<transport::Fabric> fabric,
+         Scratch scratch, replica::FormationFile store, StateMachine& state_machine)
         : heartbeat_ns_(core.heartbeat_ns),
           fabric_(std::move(fabric)),
           scratch_(std::move(scratch)),
