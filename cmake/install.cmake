@@ -21,6 +21,9 @@ install(FILES ${PROJECT_BINARY_DIR}/lockstep-config.cmake ${PROJECT_BINARY_DIR}/
 
 # A static library brings what it needs to every link; a shared one has it inside.
 set(LOCKSTEP_PC_REQUIRES "libxxhash protobuf spdlog")
+if(LOCKSTEP_HAS_RDMA)
+    string(APPEND LOCKSTEP_PC_REQUIRES " libibverbs")
+endif()
 if(LOCKSTEP_IS_STATIC)
     set(LOCKSTEP_PC_DEPENDENCIES "Requires: ${LOCKSTEP_PC_REQUIRES}\nLibs: -L\${libdir} -llockstep -pthread")
 else()

@@ -31,7 +31,11 @@ class Contract : public testing::TestWithParam<Kind> {
     // Long enough for a loaded machine under a sanitizer; nothing waits for as long when it works.
     static constexpr auto kDeadline = 20s;
 
-    void SetUp() override { world_ = GetParam().make(); }
+    void SetUp() override {
+        const std::string why_not = GetParam().why_not ? GetParam().why_not() : "";
+        if (!why_not.empty()) GTEST_SKIP() << why_not;
+        world_ = GetParam().make();
+    }
 
     // Starts all members and waits until each reaches each.
     void start_all(std::uint64_t ring_bytes = std::uint64_t{1} << 20);

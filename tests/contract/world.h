@@ -38,6 +38,8 @@ class World {
 struct Kind {
     std::string name;
     std::function<std::unique_ptr<World>()> make;
+    // Why this transport cannot be tested on this machine; empty if it can. None: it always can.
+    std::function<std::string()> why_not{};
     friend std::ostream& operator<<(std::ostream& out, const Kind& kind) { return out << kind.name; }
 };
 

@@ -31,6 +31,15 @@ Identity identity_of(const StationOptions& options) {
 
 }  // namespace
 
+Result<std::string> resolve(const std::string& host) {
+    boost::asio::io_context context;
+    boost::asio::ip::tcp::resolver resolver(context);
+    boost::system::error_code error;
+    const auto found = resolver.resolve(host, "", boost::asio::ip::tcp::resolver::passive, error);
+    if (error) return Error("cannot look up " + host + ": " + error.message());
+    return found.begin()->endpoint().address().to_string();
+}
+
 Result<std::unique_ptr<Station>> Station::make(const StationOptions& options, Pages pages) {
     if (auto sound = check(options); !sound) return std::move(sound).error();
     auto memory = RingMemory::map(options.ring_bytes, pages);

@@ -53,6 +53,9 @@ struct Fittings {
     WorkSource* source = nullptr;
 };
 
+// The first address of `host`, a name or an address, as text. Blocks for a look-up.
+Result<std::string> resolve(const std::string& host);
+
 class Station {
  public:
     // Checks the options and maps the memory. Nothing is reached before `start`.
@@ -63,6 +66,8 @@ class Station {
     // Listens, and starts the acceptor thread; `poll` connects to the peers. Once. Blocks for a look-up of
     // `listen_host`.
     Result<void> start(const Fittings& fittings);
+    // Ends the acceptor thread and closes every peer's connection; nothing but the destructor may be called after.
+    void end() { acceptor_.reset(); }
 
     const StationOptions& options() const { return options_; }
     RingMemory& memory() { return memory_; }

@@ -1,20 +1,12 @@
 #include "transport/tcp/gate.h"
 
-#include <cerrno>
 #include <cstring>
 #include <limits>
+#include <utility>
 
-#include <sys/random.h>
 #include <sys/socket.h>
 
 namespace lockstep::transport::tcp {
-
-bool LaneRight::opened_by(const link::LaneToken& token) const {
-    // In the same time for every token: how long a refusal takes must not tell how much of a guess was right.
-    unsigned different = 0;
-    for (std::size_t i = 0; i < token.size(); ++i) different |= std::to_integer<unsigned>(token[i] ^ token_[i]);
-    return different == 0;
-}
 
 void LaneRight::revoke() {
     ending_.store(true, std::memory_order_relaxed);
@@ -56,15 +48,9 @@ Result<LaneAddress> Gate::open(ReplicaId holder, Incarnation incarnation, Positi
     if (right_)
         return Error("cannot open a lane for r" + std::to_string(holder.value) + ": the lane of r" +
                      std::to_string(right_->holder().value) + " is still open: revoke it first");
-    link::LaneToken token;
-    for (std::size_t done = 0; done < token.size();) {
-        const ssize_t count = getrandom(token.data() + done, token.size() - done, 0);
-        if (count < 0 && errno == EINTR) continue;
-        if (count < 0)
-            return Error("cannot open a lane: the system gives no random bytes for its token: " +
-                         std::string(std::strerror(errno)));
-        done += static_cast<std::size_t>(count);
-    }
+    auto drawn = link::random_token();
+    if (!drawn) return std::move(drawn).error();
+    const link::LaneToken token = drawn.value();
     LaneAddress address;
     static_assert(sizeof token <= LaneAddress::kMaxBytes);
     std::memcpy(address.bytes.data(), token.data(), token.size());

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "transport/link/handshake.h"
+#include "transport/link/token.h"
 #include "transport/types.h"
 
 #include <lockstep/result.h>
@@ -31,7 +32,7 @@ class LaneRight {
     ReplicaId holder() const { return holder_; }
     Incarnation incarnation() const { return incarnation_; }
     Position base() const { return base_; }
-    bool opened_by(const link::LaneToken& token) const;
+    bool opened_by(const link::LaneToken& token) const { return link::same(token, token_); }
 
     // Protocol thread: ends the right, and closes the connection that uses it. Waits for at most one receive.
     void revoke();
