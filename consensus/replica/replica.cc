@@ -5,6 +5,7 @@
 #include "consensus/replica/formation_file.h"
 #include "consensus/replica/request_queue.h"
 #include "transport/logger.h"
+#include "transport/rdma/fabric.h"
 #include "transport/tcp/fabric.h"
 
 #include <sys/mman.h>
@@ -74,29 +75,37 @@ std::pair<std::string, std::uint16_t> host_and_port(const std::string& address) 
     return {host, static_cast<std::uint16_t>(std::stoul(address.substr(colon + 1)))};
 }
 
-transport::tcp::TcpOptions tcp_options(const Options& options, Incarnation incarnation) {
-    transport::tcp::TcpOptions tcp;
-    tcp.cluster_id = options.cluster_id;
-    tcp.id = options.id;
-    tcp.incarnation = incarnation;
-    tcp.ring_bytes = options.ring_bytes;
-    tcp.polling = options.polling;
-    tcp.spin_us = options.spin_us;
+// What all transports over control links ask for.
+transport::link::StationOptions station_options(const Options& options, Incarnation incarnation) {
+    transport::link::StationOptions station;
+    station.cluster_id = options.cluster_id;
+    station.id = options.id;
+    station.incarnation = incarnation;
+    station.ring_bytes = options.ring_bytes;
+    station.polling = options.polling;
+    station.spin_us = options.spin_us;
     for (const Member& member : options.members) {
         const auto [host, port] = host_and_port(member.address);
         if (member.id == options.id) {
-            tcp.listen_host = host;
-            tcp.listen_port = port;
+            station.listen_host = host;
+            station.listen_port = port;
         } else {
-            tcp.peers.push_back({member.id, host, port});
+            station.peers.push_back({member.id, host, port});
         }
     }
-    return tcp;
+    return station;
 }
 
 Result<std::unique_ptr<transport::Fabric>> open_fabric(const Options& options, Incarnation incarnation) {
-    if (options.transport == Transport::rdma) return Error("transport: rdma: this build of Lockstep has no RDMA");
-    auto fabric = transport::tcp::TcpFabric::open(tcp_options(options, incarnation));
+    const transport::link::StationOptions station = station_options(options, incarnation);
+    if (options.transport == Transport::rdma) {
+        transport::rdma::RdmaOptions rdma{station, options.rdma_device, static_cast<int>(options.rdma_port),
+                                          options.rdma_gid_index};
+        auto fabric = transport::rdma::RdmaFabric::open(rdma);
+        if (!fabric) return std::move(fabric).error();
+        return std::unique_ptr<transport::Fabric>(std::move(fabric).value());
+    }
+    auto fabric = transport::tcp::TcpFabric::open(station);
     if (!fabric) return std::move(fabric).error();
     return std::unique_ptr<transport::Fabric>(std::move(fabric).value());
 }
