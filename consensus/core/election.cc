@@ -148,7 +148,9 @@ void Core::receive(Now now, Peer& from, const Promise& message, Effects& effects
             if (state_ == State::preparing) count_promises(now, effects);
             break;
         case State::leader:
-            open_lane(now, from, message, effects);
+            // It has committed more than this log holds: in a newer ballot, which this replica has not heard of (S6).
+            if (message.commit.position > end_.position) stop_leading(now, effects);
+            else open_lane(now, from, message, effects);
             break;
         case State::follower:
         case State::pre_voting:

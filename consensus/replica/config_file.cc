@@ -26,6 +26,7 @@ static_assert(static_cast<int>(Polling::spin) == static_cast<int>(proto::spin));
 
 static_assert(static_cast<int>(Transport::tcp) == static_cast<int>(proto::tcp));
 static_assert(static_cast<int>(Transport::rdma) == static_cast<int>(proto::rdma));
+static_assert(static_cast<int>(Transport::automatic) == static_cast<int>(proto::auto_));
 
 // Nesting in a config is two deep; a hostile file is stopped long before the stack ends.
 constexpr int kMaxNesting = 8;

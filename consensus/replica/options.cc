@@ -179,9 +179,9 @@ namespace {
 Problem check_transport(const Options& options) {
     // The kernel's own bound on a device's name.
     constexpr std::size_t kMaxDeviceBytes = 63;
-    if (options.transport > Transport::rdma)
+    if (options.transport > Transport::automatic)
         return OptionProblem{"transport", {}, std::to_string(static_cast<int>(options.transport)) +
-                                                  " is none of tcp, rdma"};
+                                                  " is none of tcp, rdma, automatic"};
     if (options.rdma_device.size() > kMaxDeviceBytes || !is_printable(options.rdma_device))
         return OptionProblem{"rdma_device", {}, quoted(options.rdma_device) +
                                                     " is no device's name: one such as \"mlx5_0\" is needed"};

@@ -96,18 +96,22 @@ transport::link::StationOptions station_options(const Options& options, Incarnat
     return station;
 }
 
-Result<std::unique_ptr<transport::Fabric>> open_fabric(const Options& options, Incarnation incarnation) {
-    const transport::link::StationOptions station = station_options(options, incarnation);
-    if (options.transport == Transport::rdma) {
-        transport::rdma::RdmaOptions rdma{station, options.rdma_device, static_cast<int>(options.rdma_port),
-                                          options.rdma_gid_index};
-        auto fabric = transport::rdma::RdmaFabric::open(rdma);
-        if (!fabric) return std::move(fabric).error();
-        return std::unique_ptr<transport::Fabric>(std::move(fabric).value());
-    }
+Result<std::unique_ptr<transport::Fabric>> open_over_tcp(const transport::link::StationOptions& station) {
     auto fabric = transport::tcp::TcpFabric::open(station);
     if (!fabric) return std::move(fabric).error();
     return std::unique_ptr<transport::Fabric>(std::move(fabric).value());
+}
+
+Result<std::unique_ptr<transport::Fabric>> open_fabric(const Options& options, Incarnation incarnation) {
+    const transport::link::StationOptions station = station_options(options, incarnation);
+    if (options.transport == Transport::tcp) return open_over_tcp(station);
+    const bool either = options.transport == Transport::automatic;
+    auto fabric = transport::rdma::RdmaFabric::open({station, options.rdma_device, static_cast<int>(options.rdma_port),
+                                                     options.rdma_gid_index, either});
+    if (fabric) return std::unique_ptr<transport::Fabric>(std::move(fabric).value());
+    if (!either) return std::move(fabric).error();
+    logger().debug("{}: TCP only: {}", to_string(options.id), fabric.error().message());
+    return open_over_tcp(station);
 }
 
 core::CoreOptions core_options(const Options& options, Incarnation incarnation, std::uint64_t random_seed) {

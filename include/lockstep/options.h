@@ -19,8 +19,9 @@ enum class Polling : std::uint8_t {
 
 // How replicas reach each other's memory.
 enum class Transport : std::uint8_t {
-    tcp,   // Boost.Asio
-    rdma,  // libibverbs; `Replica::open` fails where there is no fitting device
+    tcp,        // Boost.Asio
+    rdma,       // libibverbs; `Replica::open` fails where there is no fitting device
+    automatic,  // each peer by RDMA where both ends have it and it connects, else by TCP; status says which, and why
 };
 
 // One replica of the cluster, as the others reach it.
@@ -49,7 +50,8 @@ struct Options {
     std::uint64_t max_queued_bytes = std::uint64_t{16} << 20;  // bytes of commands in it: 1 to 2^32
     Polling polling = Polling::blocking;
     std::uint32_t spin_us = 50;      // for Polling::adaptive: 1 to 10,000
-    Transport transport = Transport::tcp;  // the same on all replicas
+    // `tcp` and `automatic` work together, and `rdma` and `automatic`.
+    Transport transport = Transport::automatic;
     std::string rdma_device{};       // such as "mlx5_0"; empty: the one that has the address of this member
     std::uint32_t rdma_port = 0;     // of the device, 1 to 255; 0: the first that fits
     std::int32_t rdma_gid_index = -1;  // 0 to 255; -1: the RoCE v2 entry of this member's address

@@ -48,7 +48,7 @@ const char* to_string(Role role);
 struct PeerStatus {
     ReplicaId id;
     bool connected = false;
-    std::string path;          // "tcp", or why there is none
+    std::string path;          // "tcp", "tcp (no RDMA: why)", "rdma (device, GID)", or why there is none
     std::string lane;          // "none", "opening", "repairing", "streaming", "detached: ..."
     Position landed;           // the log's end in that peer's memory, as far as it is proven
     Position consumed;         // what it has reported as applied, less the kept tail

@@ -27,6 +27,8 @@ OWN_PREFIXES = ("lockstep/", "log/", "transport/", "consensus/", "proto/", "tool
 
 # Implementations of the fabric know nothing of one another.
 TRANSPORTS = ("tcp", "rdma", "sim")
+# ... but RDMA falls back to TCP.
+KNOWS = {("rdma", "tcp")}
 
 # Headers from outside that a folder must not include; all others are fine there.
 BANNED_HEADERS = {
@@ -72,7 +74,8 @@ def check_header(name, included):
         return ""
     transport = re.match(r"transport/(\w+)/", name)
     other = re.match(r"transport/(\w+)/", included)
-    if transport and other and transport[1] != other[1] and other[1] in TRANSPORTS:
+    if transport and other and transport[1] != other[1] and other[1] in TRANSPORTS and \
+            (transport[1], other[1]) not in KNOWS:
         return f"transport/{transport[1]} includes transport/{other[1]}: implementations know nothing of one another"
     if included.startswith(OWN_PREFIXES):
         if included.startswith(tuple(ALLOWED[folder])):

@@ -162,7 +162,7 @@ const BadOption kBadOptions[] = {
     {"no_such_polling", [](Options& o) { o.polling = static_cast<Polling>(7); },
      "polling: 7 is none of blocking, adaptive, spin"},
     {"no_such_transport", [](Options& o) { o.transport = static_cast<Transport>(9); },
-     "transport: 9 is none of tcp, rdma"},
+     "transport: 9 is none of tcp, rdma, automatic"},
     {"device_with_a_line", [](Options& o) { o.rdma_device = "mlx5\n0"; },
      "rdma_device: \"mlx5\\x0a0\" is no device's name"},
     {"device_too_long", [](Options& o) { o.rdma_device.assign(64, 'x'); }, "rdma_device: \"xxxxxxxx"},

@@ -73,6 +73,7 @@ Options ClusterSpec::options(std::uint8_t id) const {
     options.election_timeout_ms = election_timeout_ms;
     options.heartbeat_ms = heartbeat_ms;
     options.polling = polling;
+    options.transport = transport == "rdma" ? Transport::rdma : Transport::tcp;
     return options;
 }
 

@@ -48,7 +48,7 @@ Result<void> check(const ControlHeader& header, Expect expect, std::uint64_t rin
         switch (header.kind) {
             case ControlKind::board: return check_length(header, sizeof(Board), sizeof(Board));
             case ControlKind::ring: return check_length(header, 1, kMaxPieceBytes);
-            case ControlKind::reply: return check_length(header, 1, kMaxCallBytes);
+            case ControlKind::reply: return check_length(header, 0, kMaxCallBytes);
             default: break;
         }
     }

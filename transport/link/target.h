@@ -60,7 +60,7 @@ struct Target {
     Mailbox& mailbox;
     Waker& waker;
     LaneDoor* lanes = nullptr;  // null: lanes over TCP are refused
-    CallDesk* calls = nullptr;  // null: a call ends the connection, as anything that makes no sense
+    CallDesk* calls = nullptr;  // null: calls get an empty reply
 };
 
 }  // namespace lockstep::transport::link

@@ -1,4 +1,5 @@
 // In the place of all else in this folder where Lockstep is built without RDMA.
+#include "transport/rdma/choice.h"
 #include "transport/rdma/fabric.h"
 
 namespace lockstep::transport::rdma {
@@ -8,5 +9,13 @@ Result<void> available() {
 }
 
 Result<std::unique_ptr<RdmaFabric>> RdmaFabric::open(const RdmaOptions&) { return available().error(); }
+
+std::vector<DeviceInfo> survey() { return {}; }
+
+Result<Choice> choose(const std::vector<DeviceInfo>&, const Wish&) { return available().error(); }
+
+std::string Choice::text() const { return device; }
+
+std::string to_string(const Gid&) { return {}; }
 
 }  // namespace lockstep::transport::rdma

@@ -161,25 +161,27 @@ Result<Reply> parse_reply(std::span<const std::byte> bytes) {
     }
 }
 
+// The token comes first, by itself: it opens the lane over TCP as well.
 LaneAddress encode(const LaneDoorplate& plate) {
     Writer writer(Kind::lane_address);
-    writer.put(plate.token);
     writer.put(plate.follower);
     writer.put(plate.ring);
-    const std::string bytes = writer.take();
+    const std::string rest = writer.take();
     LaneAddress address;
-    static_assert(1 + sizeof(link::LaneToken) + 28 + 12 <= LaneAddress::kMaxBytes);
-    std::memcpy(address.bytes.data(), bytes.data(), bytes.size());
-    address.size = static_cast<std::uint8_t>(bytes.size());
+    static_assert(sizeof(link::LaneToken) + 1 + 28 + 12 <= LaneAddress::kMaxBytes);
+    std::memcpy(address.bytes.data(), plate.token.data(), sizeof(link::LaneToken));
+    std::memcpy(address.bytes.data() + sizeof(link::LaneToken), rest.data(), rest.size());
+    address.size = static_cast<std::uint8_t>(sizeof(link::LaneToken) + rest.size());
     return address;
 }
 
 Result<LaneDoorplate> parse_address(const LaneAddress& address) {
     if (address.size > LaneAddress::kMaxBytes) return Error("a lane address longer than any");
-    Reader reader(std::span(address.bytes).first(address.size));
-    const auto kind = reader.get<Kind>();
     LaneDoorplate plate;
-    plate.token = reader.get<link::LaneToken>();
+    const std::size_t token_bytes = std::min<std::size_t>(address.size, sizeof plate.token);
+    std::memcpy(plate.token.data(), address.bytes.data(), token_bytes);
+    Reader reader(std::span(address.bytes).first(address.size).subspan(token_bytes));
+    const auto kind = reader.get<Kind>();
     plate.follower = reader.address();
     plate.ring = reader.range();
     if (kind == Kind::lane_address && reader.whole()) return plate;

@@ -40,6 +40,8 @@ class ControlPair {
     bool is_up() const { return up_; }
     const std::shared_ptr<QueuePair>& pair() const { return pair_; }
     std::uint64_t call() const { return call_; }
+    // Whether an answer to read_board is awaited.
+    bool board_asked() const { return board_asked_; }
 
     // See Fabric.
     void read_board();

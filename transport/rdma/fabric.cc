@@ -1,129 +1,23 @@
-#include "transport/rdma/fabric.h"
+// How the fabric over RDMA is put together, and what it does in each turn.
+#include "transport/rdma/fabric_over_rdma.h"
 
 #include "log/check.h"
 #include "transport/logger.h"
 #include "transport/rdma/choice.h"
-#include "transport/rdma/completions.h"
-#include "transport/rdma/control_pair.h"
-#include "transport/rdma/desk.h"
-#include "transport/rdma/device.h"
-#include "transport/rdma/incoming.h"
-#include "transport/rdma/outgoing_lane.h"
-#include "transport/rdma/regions.h"
-#include "transport/rdma/report_slots.h"
-#include "transport/rdma/stock.h"
-#include "transport/rdma/workers.h"
-
-#include <boost/asio/steady_timer.hpp>
+#include "transport/tcp/gate.h"
 
 #include <algorithm>
-#include <deque>
-#include <limits>
-#include <optional>
 #include <utility>
-#include <vector>
 
 namespace lockstep::transport::rdma {
 namespace {
-
-using link::ControlLink;
-using link::Station;
 
 // How long a lane or a control pair may be without the completion that it waits for, in ticks of this length. The
 // queue pair's own time-outs add up to more, or to less on a card; both end it.
 constexpr auto kTick = std::chrono::milliseconds(250);
 constexpr unsigned kPatienceTicks = 12;
 
-// A peer's writes into this memory wake nobody. As long as a lane is open the protocol thread looks by itself: so soon
-// after something has happened, less and less often when nothing does.
-constexpr auto kLookSoon = std::chrono::microseconds(500);
-constexpr auto kLookLate = std::chrono::milliseconds(4);
-
-class FabricOverRdma final : public RdmaFabric, private link::LinkWatcher, private link::WorkSource {
- public:
-    explicit FabricOverRdma(std::unique_ptr<Station> station)
-        : station_(std::move(station)), ticker_(station_->context()) {}
-    ~FabricOverRdma() override;
-    Result<void> start(const RdmaOptions& options);
-
-    std::uint16_t listen_port() const override { return station_->listen_port(); }
-    void set_peer_address(ReplicaId peer, const std::string& host, std::uint16_t port) override {
-        station_->set_peer_address(peer, host, port);
-    }
-
-    std::span<std::byte> ring() override { return station_->memory().ring(); }
-    void publish(const Board& board) override { pages_->publish(board); }
-    Result<LaneAddress> open_incoming(ReplicaId holder, Incarnation incarnation, Position base) override;
-    void revoke_incoming() override { incoming_->revoke(); }
-    Position incoming_landed() const override { return {std::numeric_limits<std::uint64_t>::max()}; }
-
-    void connect_lane(LaneId lane, ReplicaId peer, const LaneAddress& address) override;
-    bool write(LaneId lane, Position at, std::uint64_t bytes) override;
-    bool probe(LaneId lane, std::uint64_t number) override;
-    void flush() override;
-    void end_lane(LaneId lane) override;
-
-    void read_board(ReplicaId peer) override {
-        if (ControlPair* pair = pair_to(peer)) pair->read_board();
-    }
-    void read_ring(ReadId read, ReplicaId peer, Position at, std::span<std::byte> into) override {
-        if (ControlPair* pair = pair_to(peer)) return pair->read_ring(read, at, into);
-        station_->tell_read(read, peer, false);
-    }
-    void write_report(ReplicaId peer, const Report& report) override {
-        active_ = true;
-        if (ControlPair* pair = pair_to(peer)) pair->write_report(report);
-    }
-    void send(ReplicaId peer, std::span<const std::byte> message) override {
-        if (ControlLink* link = station_->link_to(peer)) link->send(message);
-    }
-
-    void poll(std::chrono::nanoseconds wait, std::vector<Event>& events) override;
-    void wake() override { station_->waker().wake(); }
-    std::string path(ReplicaId peer) const override;
-
- private:
-    // Of the control links.
-    void reached(ControlLink& link) override;
-    void lost(ControlLink& link, bool suspect_dead) override;
-    void replied(ControlLink& link, std::uint64_t call, std::span<const std::byte> reply) override;
-    // Of the sleeper.
-    bool look() override;
-    bool arm() override;
-
-    void pair_replied(ControlLink& link, ControlPair& pair, const Reply& reply);
-    void pair_connected(ReplicaId peer, std::uint64_t call, const Result<void>& connected);
-    static void lane_replied(OutgoingLane& lane, const Reply& reply);
-    void completed(const ibv_wc& completion);
-    void heard(DeviceNews news);
-    void tick();
-    void release_broken_lanes();
-
-    ControlPair* pair_to(ReplicaId peer);
-    Stock& stock_of(ReplicaId peer);
-    const PeerRegions& regions_of(ReplicaId peer) const;
-    OutgoingLane* lane(LaneId id) const;
-
-    // In this order each uses what stands before it.
-    std::unique_ptr<Station> station_;
-    std::unique_ptr<Device> device_;
-    std::optional<SidePages> pages_;
-    std::optional<ReportSlots> slots_;
-    std::optional<Regions> regions_;
-    std::optional<RestingNumbers> resting_;
-    std::unique_ptr<Completions> completions_;
-    std::optional<Workers> workers_;
-    std::optional<Stock> lane_stock_;
-    std::deque<Stock> stocks_;                          // one per peer, as in regions_
-    std::optional<IncomingLane> incoming_;
-    std::optional<Desk> desk_;
-    std::deque<ControlPair> pairs_;                     // likewise
-    std::vector<std::unique_ptr<OutgoingLane>> lanes_;  // as many as peers: a search is short
-    boost::asio::steady_timer ticker_;
-    std::chrono::nanoseconds look_after_ = kLookSoon;
-    bool active_ = false;                               // something has happened since the last poll
-    std::string why_no_port_;                           // the port cannot be used now; else empty
-};
+}  // namespace
 
 Result<void> FabricOverRdma::start(const RdmaOptions& options) {
     std::vector<ReplicaId> peers;
@@ -171,8 +65,10 @@ Result<void> FabricOverRdma::start(const RdmaOptions& options) {
     desk_.emplace(*regions_, stocks_, *incoming_);
     logger().info("r{}: RDMA by {}{}", options.id.value, device_->choice().text(),
                  station_->memory().huge() ? ", ring in huge pages" : "");
+    if (options.fall_back) tcp_.emplace(*station_);
     tick();
-    return station_->start({.calls = &*desk_, .watcher = this, .source = this});
+    return station_->start(
+        {.lanes = tcp_ ? &tcp_->door() : nullptr, .calls = &*desk_, .watcher = this, .source = this});
 }
 
 FabricOverRdma::~FabricOverRdma() {
@@ -214,20 +110,34 @@ OutgoingLane* FabricOverRdma::lane(LaneId id) const {
 std::string FabricOverRdma::path(ReplicaId peer) const {
     const ControlLink* link = station_->link_to(peer);
     if (link == nullptr) return "not reached: it is no peer of this replica";
-    return link->up() ? "rdma (" + device_->choice().text() + ")" : link->path();
+    if (!link->up()) return link->path();
+    if (detours_.taken(peer)) return "tcp (no RDMA: " + detours_.why(peer) + ")";
+    return "rdma (" + device_->choice().text() + ")";
 }
 
 // -- Lanes ------------------------------------------------------------------------------------------------------------
 
-Result<LaneAddress> FabricOverRdma::open_incoming(ReplicaId holder, Incarnation incarnation, Position) {
+// With TCP to fall back on, the same token opens the lane over the one and the other; the holder takes one of them.
+Result<LaneAddress> FabricOverRdma::open_incoming(ReplicaId holder, Incarnation incarnation, Position base) {
     if (pair_to(holder) == nullptr)
         return Error("cannot open a lane for r" + std::to_string(holder.value) + ": it is no peer of this replica");
-    return incoming_->open(holder, incarnation);
+    auto address = incoming_->open(holder, incarnation);
+    if (!tcp_) return address;
+    if (!address) return tcp_->open_incoming(holder, incarnation, base);
+    const auto plate = parse_address(address.value());
+    LOCKSTEP_CHECK(plate.ok());
+    if (auto opened = tcp_->open_incoming(plate.value().token, holder, incarnation, base); !opened)
+        return std::move(opened).error();
+    return address;
 }
 
 void FabricOverRdma::connect_lane(LaneId id, ReplicaId peer, const LaneAddress& address) {
     LOCKSTEP_CHECK(id);
     LOCKSTEP_CHECK(lane(id) == nullptr);
+    if (link_without_rdma(peer) != nullptr) {
+        const auto plate = parse_address(address);
+        return tcp_->connect(id, peer, plate ? Result<link::LaneToken>(plate.value().token) : tcp::token_of(address));
+    }
     const bool known = pair_to(peer) != nullptr;
     const std::uint32_t key = known ? regions_of(peer).ring->lkey : 0;
     lanes_.push_back(std::make_unique<OutgoingLane>(id, peer, station_->memory().ring(), key));
@@ -259,21 +169,25 @@ void FabricOverRdma::connect_lane(LaneId id, ReplicaId peer, const LaneAddress& 
 }
 
 bool FabricOverRdma::write(LaneId id, Position at, std::uint64_t bytes) {
+    if (tcp::OutgoingLane* over_tcp = tcp_ ? tcp_->find(id) : nullptr) return over_tcp->write(at, bytes);
     OutgoingLane* to = lane(id);
     return to != nullptr && to->write(at, bytes);
 }
 
 bool FabricOverRdma::probe(LaneId id, std::uint64_t number) {
+    if (tcp::OutgoingLane* over_tcp = tcp_ ? tcp_->find(id) : nullptr) return over_tcp->probe(number);
     OutgoingLane* to = lane(id);
     return to != nullptr && to->probe(number);
 }
 
 void FabricOverRdma::flush() {
     for (const auto& one : lanes_) one->flush();
+    if (tcp_) tcp_->flush();
     for (const auto& link : station_->links()) link->push();
 }
 
 void FabricOverRdma::end_lane(LaneId id) {
+    if (tcp_) tcp_->end(id);
     const auto found = std::find_if(lanes_.begin(), lanes_.end(), [&](const auto& one) { return one->id() == id; });
     if (found == lanes_.end()) return;
     if (auto pair = (*found)->release()) {
@@ -291,15 +205,62 @@ void FabricOverRdma::release_broken_lanes() {
 // -- Control links and pairs ------------------------------------------------------------------------------------------
 
 void FabricOverRdma::reached(ControlLink& link) {
-    if (!why_no_port_.empty()) return link.give_up(why_no_port_);
+    if (detours_.taken(link.peer())) return link.ready();  // `tick` asks, when it is time
+    ask_pair(link);
+}
+
+void FabricOverRdma::ask_pair(ControlLink& link) {
+    if (!why_no_port_.empty()) return give_up(link, why_no_port_);
     auto own = stock_of(link.peer()).take();
-    if (!own) return link.give_up(own.error().message());
+    if (!own) return give_up(link, own.error().message());
     const std::string call = encode(PairCall{own.value()->address()});
     pair_to(link.peer())->ask(std::move(own).value(), link.call(std::as_bytes(std::span(call))));
     link.push();
 }
 
+// RDMA does not reach the peer (any more): it is tried again, over TCP meanwhile if that is allowed.
+void FabricOverRdma::give_up(ControlLink& link, const std::string& why) {
+    if (!tcp_) return link.give_up(why);
+    if (!link.reached()) return;
+    ControlPair& pair = *pair_to(link.peer());
+    const bool owes_board = pair.board_asked();
+    if (auto own = pair.down()) stock_of(link.peer()).bury(std::move(own));
+    for (const auto& one : lanes_)
+        if (one->peer() == link.peer()) one->break_off(why);
+    take_detour(link.peer(), why);
+    if (!link.up()) link.ready();
+    else if (owes_board) link.ask_board();
+}
+
+void FabricOverRdma::take_detour(ReplicaId peer, const std::string& why) {
+    if (detours_.take(peer, why))
+        logger().info("r{}: r{} is reached over TCP: {}", station_->options().id.value, peer.value, why);
+}
+
+void FabricOverRdma::end_detour(ReplicaId peer) {
+    detours_.end(peer);
+    logger().info("r{}: r{} is reached over RDMA again", station_->options().id.value, peer.value);
+    tcp_->break_off(peer, "RDMA reaches the peer again");  // its successor goes that way
+}
+
+void FabricOverRdma::try_rdma_again() {
+    if (!why_no_port_.empty()) return;
+    for (const auto& link : station_->links())
+        if (link->up() && detours_.due(link->peer()) && pair_to(link->peer())->pair() == nullptr) ask_pair(*link);
+}
+
+// The link, if the peer is up without RDMA.
+ControlLink* FabricOverRdma::link_without_rdma(ReplicaId peer) {
+    if (!detours_.taken(peer)) return nullptr;
+    ControlLink* link = station_->link_to(peer);
+    return link->up() ? link : nullptr;
+}
+
 void FabricOverRdma::lost(ControlLink& link, bool suspect_dead) {
+    // A peer that gets stuck while its pair is connected is reached without, the next time.
+    const ControlPair& lost = *pair_to(link.peer());
+    if (tcp_ && !suspect_dead && lost.pair() != nullptr && !lost.is_up())
+        take_detour(link.peer(), "its control pair was not connected in time");
     if (auto pair = pair_to(link.peer())->down()) stock_of(link.peer()).bury(std::move(pair));
     for (const auto& one : lanes_)
         if (suspect_dead && one->peer() == link.peer()) one->break_off("the peer's process has ended");
@@ -307,7 +268,7 @@ void FabricOverRdma::lost(ControlLink& link, bool suspect_dead) {
 
 void FabricOverRdma::replied(ControlLink& link, std::uint64_t call, std::span<const std::byte> bytes) {
     auto reply = parse_reply(bytes);
-    if (!reply) return link.give_up(reply.error().message());
+    if (!reply) return give_up(link, bytes.empty() ? "it has none" : reply.error().message());
     if (ControlPair* pair = pair_to(link.peer()); pair->call() == call)
         return pair_replied(link, *pair, reply.value());
     for (const auto& one : lanes_)
@@ -328,9 +289,9 @@ void FabricOverRdma::lane_replied(OutgoingLane& lane, const Reply& reply) {
 }
 
 void FabricOverRdma::pair_replied(ControlLink& link, ControlPair& pair, const Reply& reply) {
-    if (const auto* refused = std::get_if<Refused>(&reply)) return link.give_up("refused: " + refused->why);
+    if (const auto* refused = std::get_if<Refused>(&reply)) return give_up(link, "refused: " + refused->why);
     const auto* answer = std::get_if<PairReply>(&reply);
-    if (answer == nullptr || pair.is_up()) return link.give_up("the peer's answer makes no sense");
+    if (answer == nullptr || pair.is_up()) return give_up(link, "the peer's answer makes no sense");
     pair.answered(*answer);
     post(stock_of(pair.peer()).strand(),
          [this, peer = pair.peer(), call = pair.call(), own = pair.pair(), callee = answer->callee] {
@@ -344,9 +305,10 @@ void FabricOverRdma::pair_connected(ReplicaId peer, std::uint64_t call, const Re
     ControlPair* pair = pair_to(peer);
     ControlLink* link = station_->link_to(peer);
     if (pair->call() != call) return;  // the link was lost meanwhile
-    if (!connected) return link->give_up(connected.error().message());
+    if (!connected) return give_up(*link, connected.error().message());
     pair->up();
-    link->ready();
+    if (!link->up()) return link->ready();
+    end_detour(peer);
 }
 
 // -- What the device says ---------------------------------------------------------------------------------------------
@@ -373,7 +335,7 @@ void FabricOverRdma::completed(const ibv_wc& completion) {
     for (ControlPair& pair : pairs_) {
         if (!pair.is_up() || pair.pair()->number() != completion.qp_num) continue;
         if (auto good = pair.completed(completion); !good)
-            station_->link_to(pair.peer())->give_up(good.error().message());
+            give_up(*station_->link_to(pair.peer()), good.error().message());
         return;
     }
 }
@@ -384,20 +346,22 @@ void FabricOverRdma::heard(DeviceNews news) {
         why_no_port_.clear();
         logger().info("{} is up", port);
         for (const auto& link : station_->links()) link->try_now();
+        detours_.try_all_now();
         return;
     }
     why_no_port_ = news == DeviceNews::gone ? "device " + device_->choice().device + " is gone" : port + " is down";
     logger().error("{}", why_no_port_);
     for (const auto& one : lanes_) one->break_off(why_no_port_);
     for (const auto& link : station_->links())
-        if (link->reached()) link->give_up(why_no_port_);
+        if (link->reached()) give_up(*link, why_no_port_);
 }
 
 void FabricOverRdma::tick() {
     for (const auto& one : lanes_) one->tick(kPatienceTicks);
     for (ControlPair& pair : pairs_)
         if (auto good = pair.tick(kPatienceTicks); !good)
-            station_->link_to(pair.peer())->give_up(good.error().message());
+            give_up(*station_->link_to(pair.peer()), good.error().message());
+    try_rdma_again();
     ticker_.expires_after(kTick);
     ticker_.async_wait([this](const boost::system::error_code& error) {
         if (!error) tick();
@@ -408,22 +372,22 @@ void FabricOverRdma::tick() {
 
 void FabricOverRdma::poll(std::chrono::nanoseconds wait, std::vector<Event>& events) {
     for (const auto& link : station_->links()) link->push();
-    const bool news = std::any_of(lanes_.begin(), lanes_.end(), [](const auto& one) { return one->has_news(); });
+    bool news = std::any_of(lanes_.begin(), lanes_.end(), [](const auto& one) { return one->has_news(); });
+    if (tcp_) news |= tcp_->watch();
     if (!lanes_.empty() || incoming_->is_open()) wait = std::min(wait, look_after_);
     // Only the holder of a lane waits for completions that a commit waits for.
-    station_->wait(wait, news, !lanes_.empty());
+    station_->wait(wait, news, !lanes_.empty() || (tcp_ && !tcp_->empty()));
     active_ |= slots_->take(station_->mailbox());
     release_broken_lanes();
     station_->collect(events);
     for (const auto& one : lanes_) one->report(events);
+    if (tcp_) tcp_->report(events);
     // A broken lane stays broken (F5): once that is said, there is none of that name.
     std::erase_if(lanes_, [](const auto& one) { return one->broken(); });
     active_ |= !events.empty();
     look_after_ = std::exchange(active_, false) ? kLookSoon : std::min<std::chrono::nanoseconds>(2 * look_after_,
                                                                                                  kLookLate);
 }
-
-}  // namespace
 
 Result<void> available() { return {}; }
 

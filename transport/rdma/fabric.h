@@ -17,6 +17,7 @@ struct RdmaOptions : link::StationOptions {
     std::string device;    // empty: the one that has the address of `listen_host`
     int port = 0;          // 0: any
     int gid_index = -1;    // -1: the RoCE v2 entry of the address of `listen_host`
+    bool fall_back = false;  // a peer that RDMA does not reach is reached over TCP, until it does
 };
 
 // Whether this build has RDMA; why not, if not.

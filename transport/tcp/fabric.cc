@@ -1,12 +1,9 @@
 #include "transport/tcp/fabric.h"
 
-#include "log/check.h"
 #include "transport/link/station.h"
-#include "transport/tcp/door.h"
 #include "transport/tcp/gate.h"
-#include "transport/tcp/outgoing_lane.h"
+#include "transport/tcp/lanes.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -18,10 +15,11 @@ using link::Station;
 
 class FabricOverTcp final : public TcpFabric {
  public:
-    explicit FabricOverTcp(std::unique_ptr<Station> station)
-        : door_(gate_, station->memory(), station->waker()), station_(std::move(station)) {}
+    explicit FabricOverTcp(std::unique_ptr<Station> station) : station_(std::move(station)), lanes_(*station_) {}
+    // First the thread that uses the lanes' door.
+    ~FabricOverTcp() override { station_->end(); }
 
-    Result<void> start() { return station_->start({.lanes = &door_}); }
+    Result<void> start() { return station_->start({.lanes = &lanes_.door()}); }
 
     std::uint16_t listen_port() const override { return station_->listen_port(); }
     void set_peer_address(ReplicaId peer, const std::string& host, std::uint16_t port) override {
@@ -31,14 +29,22 @@ class FabricOverTcp final : public TcpFabric {
     std::span<std::byte> ring() override { return station_->memory().ring(); }
     void publish(const Board& board) override { station_->board().publish(board); }
     Result<LaneAddress> open_incoming(ReplicaId holder, Incarnation incarnation, Position base) override;
-    void revoke_incoming() override { gate_.revoke(); }
-    Position incoming_landed() const override { return gate_.landed(); }
+    void revoke_incoming() override { lanes_.revoke_incoming(); }
+    Position incoming_landed() const override { return lanes_.incoming_landed(); }
 
-    void connect_lane(LaneId lane, ReplicaId peer, const LaneAddress& address) override;
-    bool write(LaneId lane, Position at, std::uint64_t bytes) override;
-    bool probe(LaneId lane, std::uint64_t number) override;
+    void connect_lane(LaneId lane, ReplicaId peer, const LaneAddress& address) override {
+        lanes_.connect(lane, peer, token_of(address));
+    }
+    bool write(LaneId lane, Position at, std::uint64_t bytes) override {
+        OutgoingLane* to = lanes_.find(lane);
+        return to != nullptr && to->write(at, bytes);
+    }
+    bool probe(LaneId lane, std::uint64_t number) override {
+        OutgoingLane* to = lanes_.find(lane);
+        return to != nullptr && to->probe(number);
+    }
     void flush() override;
-    void end_lane(LaneId lane) override;
+    void end_lane(LaneId lane) override { lanes_.end(lane); }
 
     void read_board(ReplicaId peer) override {
         if (ControlLink* link = station_->link_to(peer)) link->ask_board();
@@ -62,71 +68,29 @@ class FabricOverTcp final : public TcpFabric {
     }
 
  private:
-    OutgoingLane* lane(LaneId id) const;
-
-    Gate gate_;
-    Door door_;
-    std::unique_ptr<Station> station_;  // behind what its threads use
-    std::vector<std::shared_ptr<OutgoingLane>> lanes_;  // as many as peers: a search is short
+    std::unique_ptr<Station> station_;
+    Lanes lanes_;
 };
-
-OutgoingLane* FabricOverTcp::lane(LaneId id) const {
-    for (const auto& one : lanes_)
-        if (one->id() == id) return one.get();
-    return nullptr;
-}
 
 Result<LaneAddress> FabricOverTcp::open_incoming(ReplicaId holder, Incarnation incarnation, Position base) {
     if (station_->link_to(holder) == nullptr)
         return Error("cannot open a lane for r" + std::to_string(holder.value) + ": it is no peer of this replica");
-    return gate_.open(holder, incarnation, base);
-}
-
-void FabricOverTcp::connect_lane(LaneId id, ReplicaId peer, const LaneAddress& address) {
-    LOCKSTEP_CHECK(id);
-    LOCKSTEP_CHECK(lane(id) == nullptr);
-    lanes_.push_back(std::make_shared<OutgoingLane>(station_->initiator(), id, peer));
-    OutgoingLane& made = *lanes_.back();
-    const ControlLink* link = station_->link_to(peer);
-    if (link == nullptr || !link->endpoint()) return made.break_off("its address is not known");
-    const auto token = token_of(address);
-    if (!token) return made.break_off(token.error().message());
-    made.connect(*link->endpoint(), token.value());
-}
-
-bool FabricOverTcp::write(LaneId id, Position at, std::uint64_t bytes) {
-    OutgoingLane* to = lane(id);
-    return to != nullptr && to->write(at, bytes);
-}
-
-bool FabricOverTcp::probe(LaneId id, std::uint64_t number) {
-    OutgoingLane* to = lane(id);
-    return to != nullptr && to->probe(number);
+    return lanes_.open_incoming(holder, incarnation, base);
 }
 
 void FabricOverTcp::flush() {
-    for (const auto& one : lanes_) one->flush();
+    lanes_.flush();
     for (const auto& link : station_->links()) link->push();
-}
-
-void FabricOverTcp::end_lane(LaneId id) {
-    const auto found = std::find_if(lanes_.begin(), lanes_.end(), [&](const auto& one) { return one->id() == id; });
-    if (found == lanes_.end()) return;
-    (*found)->end();
-    lanes_.erase(found);
 }
 
 void FabricOverTcp::poll(std::chrono::nanoseconds wait, std::vector<Event>& events) {
     for (const auto& link : station_->links()) link->push();
-    for (const auto& one : lanes_) one->watch();
-    const bool news = std::any_of(lanes_.begin(), lanes_.end(), [](const auto& one) { return one->has_news(); });
+    const bool news = lanes_.watch();
     // Only the holder of a lane waits for answers that a commit waits for; a follower's part is the acceptor thread's.
     // So there is one spinning thread per replica, not two.
     station_->wait(wait, news, !lanes_.empty());
     station_->collect(events);
-    for (const auto& one : lanes_) one->report(events);
-    // A broken lane stays broken (F5): once that is said, there is none of that name.
-    std::erase_if(lanes_, [](const auto& one) { return one->broken(); });
+    lanes_.report(events);
 }
 
 }  // namespace

@@ -45,20 +45,24 @@ void LaneRight::detach() {
 }
 
 Result<LaneAddress> Gate::open(ReplicaId holder, Incarnation incarnation, Position base) {
+    auto token = link::random_token();
+    if (!token) return std::move(token).error();
+    if (auto opened = open(token.value(), holder, incarnation, base); !opened) return std::move(opened).error();
+    LaneAddress address;
+    static_assert(sizeof(link::LaneToken) <= LaneAddress::kMaxBytes);
+    std::memcpy(address.bytes.data(), token.value().data(), sizeof(link::LaneToken));
+    address.size = sizeof(link::LaneToken);
+    return address;
+}
+
+Result<void> Gate::open(const link::LaneToken& token, ReplicaId holder, Incarnation incarnation, Position base) {
     if (right_)
         return Error("cannot open a lane for r" + std::to_string(holder.value) + ": the lane of r" +
                      std::to_string(right_->holder().value) + " is still open: revoke it first");
-    auto drawn = link::random_token();
-    if (!drawn) return std::move(drawn).error();
-    const link::LaneToken token = drawn.value();
-    LaneAddress address;
-    static_assert(sizeof token <= LaneAddress::kMaxBytes);
-    std::memcpy(address.bytes.data(), token.data(), token.size());
-    address.size = static_cast<std::uint8_t>(token.size());
     auto right = std::make_shared<LaneRight>(token, holder, incarnation, base);
     const std::lock_guard lock(mutex_);
     right_ = std::move(right);
-    return address;
+    return {};
 }
 
 void Gate::revoke() {
@@ -89,7 +93,7 @@ Result<std::shared_ptr<LaneRight>> Gate::admit(const link::Hello& hello, int des
 
 Result<link::LaneToken> token_of(const LaneAddress& address) {
     link::LaneToken token;
-    if (address.size != token.size())
+    if (address.size < token.size() || address.size > LaneAddress::kMaxBytes)
         return Error("a lane address of " + std::to_string(address.size) + " bytes is not one of the TCP transport");
     std::memcpy(token.data(), address.bytes.data(), token.size());
     return token;

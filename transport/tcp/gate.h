@@ -71,6 +71,8 @@ class Gate {
  public:
     // Protocol thread; see Fabric.
     Result<LaneAddress> open(ReplicaId holder, Incarnation incarnation, Position base);
+    // The same with a token that was drawn before, whose address the caller makes.
+    Result<void> open(const link::LaneToken& token, ReplicaId holder, Incarnation incarnation, Position base);
     void revoke();
     Position landed() const;
 
@@ -83,7 +85,7 @@ class Gate {
     std::shared_ptr<LaneRight> right_;
 };
 
-// The token in an address; none if these are not the address of a TCP lane.
+// The token in an address: its first bytes, whatever another transport says behind. The error: it is too short.
 Result<link::LaneToken> token_of(const LaneAddress& address);
 
 }  // namespace lockstep::transport::tcp

@@ -33,6 +33,7 @@ class OutgoingLane : public std::enable_shared_from_this<OutgoingLane> {
     void end();
 
     LaneId id() const { return id_; }
+    ReplicaId peer() const { return peer_; }
     bool broken() const { return broken_; }
     // Whether there is news, which `report` appends to `events` and then is none.
     bool has_news() const { return reported_ != landed_ || (broken_ && !reported_broken_); }

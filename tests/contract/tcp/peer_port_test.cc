@@ -230,6 +230,15 @@ TEST_F(PeerPort, lane_frame_out_of_bounds_ends_the_lane_and_reaches_nothing) {
     EXPECT_TRUE(works());
 }
 
+// A replica that would like RDMA learns so that this one has none.
+TEST_F(PeerPort, call_to_a_transport_that_takes_none_gets_an_empty_reply) {
+    using link::ControlHeader;
+    using link::ControlKind;
+    RawPeer peer = control();
+    ASSERT_TRUE(peer.send(std::string(bytes_of(ControlHeader{ControlKind::call, 8, 5, 0, 0})) + "whatever"));
+    EXPECT_EQ(peer.receive(sizeof(ControlHeader)), bytes_of(ControlHeader{ControlKind::reply, 0, 5, 0, 0}));
+}
+
 TEST_F(PeerPort, control_frame_out_of_bounds_ends_the_connection) {
     using link::ControlHeader;
     using link::ControlKind;
@@ -242,7 +251,6 @@ TEST_F(PeerPort, control_frame_out_of_bounds_ends_the_connection) {
         {ControlKind::ask_ring, 0, 1, kRing - 8, 16},
         {ControlKind::ask_ring, 0, 1, 0, ~std::uint64_t{0}},
         {ControlKind::board, 64, 0, 0, 0},
-        {ControlKind::call, 8, 1, 0, 0},  // this transport takes none
         {ControlKind::reply, 8, 1, 0, 0},
         {ControlKind{99}, 0, 0, 0, 0},
     };

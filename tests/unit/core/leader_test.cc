@@ -62,6 +62,22 @@ TEST(Leader, reopens_a_broken_lane_in_its_ballot_and_takes_the_answer_to_the_new
     EXPECT_EQ(bench.effects<effect::PostWrite>()[0].at, Position{0});
 }
 
+// Possible with five replicas: r2 promised late, and learned from boards what a newer ballot, without it, committed.
+TEST(Leader, steps_down_for_a_follower_that_has_committed_more_than_the_leader_holds) {
+    Bench bench(kR1);
+    lead_with_no_op(bench);
+    bench.step(event::LaneBroken{kLane2});
+    bench.tick(1);
+    Promise ahead = bench.promise(2);
+    ahead.last = ahead.commit = bench.core().end();
+    ahead.commit.index.value += 1;
+    ahead.commit.position = ahead.commit.position + 64;
+    bench.receive(kR2, ahead);
+    EXPECT_EQ(bench.core().role(), Role::follower);
+    EXPECT_TRUE(bench.effects<effect::ConnectLane>().empty());
+    EXPECT_EQ(bench.effects<effect::ProposalsLost>().size(), 1u);
+}
+
 TEST(Leader, writes_only_below_the_space_that_the_follower_has_reported_free) {
     Bench bench(kR1);
     lead_with_no_op(bench);
