@@ -18,8 +18,11 @@ Result<std::unique_ptr<Loopback>> Loopback::make(Device& device, const link::Rin
     if (!made->domain_) return verbs_error("make a protection domain", errno);
     ibv_pd* domain = made->domain_.get();
     const std::span<std::byte> line = memory.probe_line();
-    made->ring_.reset(ibv_reg_mr(domain, line.data(), line.size(), IBV_ACCESS_REMOTE_READ));
-    made->own_.reset(ibv_reg_mr(domain, made->into_.data(), made->into_.size(), IBV_ACCESS_LOCAL_WRITE));
+    // As numbers: ibv_reg_mr is a macro that mixes enumerations.
+    constexpr int kRead = IBV_ACCESS_REMOTE_READ;
+    constexpr int kWrite = IBV_ACCESS_LOCAL_WRITE;
+    made->ring_.reset(ibv_reg_mr(domain, line.data(), line.size(), kRead));
+    made->own_.reset(ibv_reg_mr(domain, made->into_.data(), made->into_.size(), kWrite));
     if (!made->ring_ || !made->own_) return verbs_error("register the probe line", errno);
     made->queue_.reset(ibv_create_cq(device.context(), kSends, nullptr, nullptr, 0));
     if (!made->queue_) return verbs_error("make a completion queue", errno);
