@@ -55,7 +55,7 @@ endfunction()
 function(lockstep_rdma_tests target)
     add_dependencies(tests_contract ${target})
     lockstep_flags(${target})
-    set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+    set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests UNITY_BUILD OFF)
     target_link_libraries(${target} PRIVATE lockstep_transport lockstep_proto lockstep_log GTest::gtest GTest::gmock
                           GTest::gtest_main)
     foreach(name ${ARGN})
@@ -71,7 +71,8 @@ function(lockstep_test name label)
     add_executable(${name} ${ARGN})
     add_dependencies(tests_${label} ${name})
     lockstep_flags(${name})
-    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+    # Test files are not bundled: each is a world of its own.
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests UNITY_BUILD OFF)
     target_link_libraries(${name} PRIVATE GTest::gtest GTest::gmock GTest::gtest_main)
     gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES
                          PROPERTIES LABELS ${label} TIMEOUT 300 RUN_SERIAL $<STREQUAL:${label},integration>)

@@ -12,7 +12,6 @@
 
 namespace lockstep::log {
 
-inline constexpr Position kNoLimit{~std::uint64_t{0}};
 
 class TestRing {
  public:
