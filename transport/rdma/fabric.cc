@@ -171,6 +171,7 @@ void FabricOverRdma::connect_lane(LaneId id, ReplicaId peer, const LaneAddress& 
 bool FabricOverRdma::write(LaneId id, Position at, std::uint64_t bytes) {
     if (tcp::OutgoingLane* over_tcp = tcp_ ? tcp_->find(id) : nullptr) return over_tcp->write(at, bytes);
     OutgoingLane* to = lane(id);
+    active_ = true;
     return to != nullptr && to->write(at, bytes);
 }
 
@@ -384,7 +385,6 @@ void FabricOverRdma::poll(std::chrono::nanoseconds wait, std::vector<Event>& eve
     if (tcp_) tcp_->report(events);
     // A broken lane stays broken (F5): once that is said, there is none of that name.
     std::erase_if(lanes_, [](const auto& one) { return one->broken(); });
-    active_ |= !events.empty();
     look_after_ = std::exchange(active_, false) ? kLookSoon : std::min<std::chrono::nanoseconds>(2 * look_after_,
                                                                                                  kLookLate);
 }

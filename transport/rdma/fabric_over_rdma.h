@@ -32,9 +32,9 @@ using link::ControlLink;
 using link::Station;
 
 // A peer's writes into this memory wake nobody. As long as a lane is open the protocol thread looks by itself: so soon
-// after something has happened, less and less often when nothing does.
+// after entries or reports have moved, less and less often when none do (heartbeats do not count).
 inline constexpr auto kLookSoon = std::chrono::microseconds(500);
-inline constexpr auto kLookLate = std::chrono::milliseconds(4);
+inline constexpr auto kLookLate = std::chrono::milliseconds(10);
 
 class FabricOverRdma final : public RdmaFabric, private link::LinkWatcher, private link::WorkSource {
  public:
@@ -135,7 +135,7 @@ class FabricOverRdma final : public RdmaFabric, private link::LinkWatcher, priva
     std::vector<std::unique_ptr<OutgoingLane>> lanes_;  // as many as peers: a search is short
     boost::asio::steady_timer ticker_;
     std::chrono::nanoseconds look_after_ = kLookSoon;
-    bool active_ = false;                               // something has happened since the last poll
+    bool active_ = false;                               // entries or reports have moved since the last poll
     std::string why_no_port_;                           // the port cannot be used now; else empty
 };
 
