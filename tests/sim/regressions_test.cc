@@ -1,5 +1,5 @@
 // What was once wrong: each test is the schedule that showed it.
-#include "tests/sim/cluster.h"
+#include "sim/cluster.h"
 
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
