@@ -1,7 +1,7 @@
 // Replicas as text, the same in every run.
 #pragma once
 
-#include "sim/cluster.h"
+#include "tests/sim/cluster.h"
 
 #include <lockstep/types.h>
 

@@ -1,5 +1,5 @@
 // Services that propose from their callbacks: those proposals go to the log at once while there is room.
-#include "sim/cluster.h"
+#include "tests/sim/cluster.h"
 
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>

@@ -1,5 +1,5 @@
 // What was once wrong: each test is the schedule that showed it.
-#include "sim/cluster.h"
+#include "tests/sim/cluster.h"
 
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
