@@ -1,6 +1,6 @@
 #include "tools/bench/limit.h"
 
-#include "tools/bench/clock.h"
+#include "tools/bench/timing.h"
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/io_context.hpp>
@@ -174,56 +174,34 @@ class Initiator {
 Result<Histogram> measure_round_trips(const LimitPlan& plan, std::uint64_t deadline_ns) {
     Initiator initiator(plan.polling);
     if (auto started = initiator.start(plan.bytes); !started) return std::move(started).error();
-    Histogram latency;
-    const std::uint64_t measured_from = now_ns() + plan.warm_up_ns;
-    const std::uint64_t end = measured_from + plan.measure_ns;
-    std::uint64_t posted_ns = now_ns();
-    bool warm = plan.warm_up_ns == 0;
-    for (std::uint64_t number = 1; posted_ns < end; ++number) {
+    return time_rounds(plan, [&](std::uint64_t number) -> Result<void> {
         initiator.post(1);
         while (true) {
             initiator.turn();
-            if (initiator.first() >= number) break;
-            if (auto sound = initiator.check(deadline_ns); !sound) return std::move(sound).error();
+            if (initiator.first() >= number) return {};
+            if (auto sound = initiator.check(deadline_ns); !sound) return sound;
             initiator.rest();
         }
-        const std::uint64_t now = now_ns();
-        latency.record(now - posted_ns);
-        if (!warm && now >= measured_from) {
-            warm = true;
-            latency.clear();
-        }
-        posted_ns = now;
-    }
-    return latency;
+    });
 }
 
 Result<double> measure_stream(const LimitPlan& plan, std::uint64_t deadline_ns) {
     Initiator initiator(plan.polling);
     if (auto started = initiator.start(kStreamMessage); !started) return std::move(started).error();
     const std::uint64_t window = kStreamWindow / kStreamMessage;
-    const std::uint64_t measured_from = now_ns() + plan.warm_up_ns;
-    const std::uint64_t end = measured_from + plan.measure_ns;
     std::uint64_t posted = 0;
-    std::uint64_t from_ns = 0;
-    std::uint64_t from_messages = 0;
-    while (true) {
+    const auto turn = [&]() -> Result<void> {
+        if (posted > 0) {
+            if (auto sound = initiator.check(deadline_ns); !sound) return sound;
+            initiator.rest();
+        }
         const std::uint64_t room = window - (posted - initiator.last());
         initiator.post(room);
         posted += room;
         initiator.turn();
-        const std::uint64_t now = now_ns();
-        if (from_ns == 0 && now >= measured_from) {
-            from_ns = now;
-            from_messages = initiator.last();
-        }
-        if (now >= end && from_ns != 0 && now > from_ns) {
-            const double bytes = static_cast<double>((initiator.last() - from_messages) * kStreamMessage);
-            return bytes * static_cast<double>(kSecond) / static_cast<double>(now - from_ns);
-        }
-        if (auto sound = initiator.check(deadline_ns); !sound) return std::move(sound).error();
-        initiator.rest();
-    }
+        return {};
+    };
+    return time_stream(plan, kStreamMessage, turn, [&] { return initiator.last(); });
 }
 
 }  // namespace lockstep::bench

@@ -1,8 +1,8 @@
 #include "tools/bench/rdma_limit.h"
 
-#include "tools/bench/clock.h"
 #include "tools/bench/progress.h"
 #include "tools/bench/rdma_end.h"
+#include "tools/bench/timing.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -169,24 +169,12 @@ Result<Histogram> measure_rdma_round_trips(const LimitPlan& plan, const std::vec
                                            std::uint64_t deadline_ns) {
     Initiator initiator(plan.polling, plan.bytes);
     if (auto started = initiator.start(hosts); !started) return std::move(started).error();
-    Histogram latency;
-    const std::uint64_t measured_from = now_ns() + plan.warm_up_ns;
-    const std::uint64_t end = measured_from + plan.measure_ns;
-    bool warm = plan.warm_up_ns == 0;
-    std::uint64_t posted_ns = now_ns();
-    for (std::uint64_t number = 1; posted_ns < end; ++number) {
-        if (auto posted = initiator.post(RdmaEnd::kMostPosted); !posted) return std::move(posted).error();
+    return time_rounds(plan, [&](std::uint64_t number) -> Result<void> {
+        if (auto posted = initiator.post(RdmaEnd::kMostPosted); !posted) return posted;
         while (initiator.first() < number)
-            if (auto turned = initiator.turn(deadline_ns); !turned) return std::move(turned).error();
-        const std::uint64_t now = now_ns();
-        latency.record(now - posted_ns);
-        if (!warm && now >= measured_from) {
-            warm = true;
-            latency.clear();
-        }
-        posted_ns = now;
-    }
-    return latency;
+            if (auto turned = initiator.turn(deadline_ns); !turned) return turned;
+        return {};
+    });
 }
 
 Result<double> measure_rdma_stream(const LimitPlan& plan, const std::vector<std::string>& hosts,
@@ -194,23 +182,12 @@ Result<double> measure_rdma_stream(const LimitPlan& plan, const std::vector<std:
     Initiator initiator(plan.polling, kStreamMessage);
     if (auto started = initiator.start(hosts); !started) return std::move(started).error();
     static_assert(kStreamWindow <= RdmaEnd::kMostPosted);
-    const std::uint64_t measured_from = now_ns() + plan.warm_up_ns;
-    const std::uint64_t end = measured_from + plan.measure_ns;
-    std::uint64_t from_ns = 0;
-    std::uint64_t from_messages = 0;
-    while (true) {
+    const auto turn = [&]() -> Result<void> {
         for (std::uint64_t i = 0; i < kStreamWindow; ++i)
-            if (auto posted = initiator.post(kStreamWindow); !posted) return std::move(posted).error();
-        if (auto turned = initiator.turn(deadline_ns); !turned) return std::move(turned).error();
-        const std::uint64_t now = now_ns();
-        if (from_ns == 0 && now >= measured_from) {
-            from_ns = now;
-            from_messages = initiator.last();
-        }
-        if (now >= end && from_ns != 0 && now > from_ns)
-            return static_cast<double>((initiator.last() - from_messages) * kStreamMessage) *
-                   static_cast<double>(kSecond) / static_cast<double>(now - from_ns);
-    }
+            if (auto posted = initiator.post(kStreamWindow); !posted) return posted;
+        return initiator.turn(deadline_ns);
+    };
+    return time_stream(plan, kStreamMessage, turn, [&] { return initiator.last(); });
 }
 
 }  // namespace lockstep::bench

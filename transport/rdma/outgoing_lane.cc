@@ -97,23 +97,4 @@ void OutgoingLane::tick(unsigned patience) {
         break_off(open() ? "no completion for too long" : "it was not let in in time");
 }
 
-void OutgoingLane::report(std::vector<Event>& events) {
-    if (reported_ != landed_) {
-        reported_ = landed_;
-        Event& event = events.emplace_back();
-        event.kind = EventKind::landed;
-        event.peer = peer_;
-        event.lane = id_;
-        event.count = landed_;
-    }
-    if (broken_ && !reported_broken_) {
-        reported_broken_ = true;
-        Event& event = events.emplace_back();
-        event.kind = EventKind::lane_broken;
-        event.peer = peer_;
-        event.lane = id_;
-        event.why = why_broken_;
-    }
-}
-
 }  // namespace lockstep::transport::rdma

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "transport/fabric.h"
+#include "transport/link/lane_news.h"
 #include "transport/rdma/calls.h"
 #include "transport/rdma/queue_pair.h"
 #include "transport/types.h"
@@ -19,7 +20,7 @@ class OutgoingLane {
  public:
     // `ring_key` is the own ring's in the queue pair's domain.
     OutgoingLane(LaneId id, ReplicaId peer, std::span<const std::byte> ring, std::uint32_t ring_key)
-        : id_(id), peer_(peer), ring_(ring), ring_key_(ring_key) {}
+        : id_(id), peer_(peer), ring_(ring), ring_key_(ring_key), news_(id, peer) {}
 
     // What is written from here on goes out once `connected` and `admitted` have both been called.
     void start(std::shared_ptr<QueuePair> pair, const RemoteRange& target) {
@@ -50,8 +51,8 @@ class OutgoingLane {
     const QueuePair* pair() const { return pair_.get(); }
     bool broken() const { return broken_; }
     // Whether there is news, which `report` appends to `events` and then is none.
-    bool has_news() const { return reported_ != landed_ || (broken_ && !reported_broken_); }
-    void report(std::vector<Event>& events);
+    bool has_news() const { return news_.any(landed_, broken_); }
+    void report(std::vector<Event>& events) { news_.report(landed_, broken_, why_broken_, events); }
 
  private:
     // A completion is asked for with the last request of every doorbell, and at least so often.
@@ -76,8 +77,8 @@ class OutgoingLane {
     bool connected_ = false;
     bool admitted_ = false;
     bool broken_ = false;
-    bool reported_broken_ = false;
     std::string why_broken_;
+    link::LaneNews news_;
     unsigned idle_ticks_ = 0;
     std::uint64_t landed_at_tick_ = 0;
 
@@ -86,7 +87,6 @@ class OutgoingLane {
     std::uint64_t posted_ = 0;
     std::uint64_t sent_ = 0;
     std::uint64_t landed_ = 0;
-    std::uint64_t reported_ = 0;        // landed, and said so
     std::uint64_t signalled_ = 0;       // the end of the last request that a completion was asked for
     Position end_;                      // of the write posted last
 };

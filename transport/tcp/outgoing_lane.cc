@@ -9,7 +9,7 @@
 namespace lockstep::transport::tcp {
 
 OutgoingLane::OutgoingLane(link::Initiator& initiator, LaneId id, ReplicaId peer)
-    : initiator_(initiator), id_(id), peer_(peer), deadline_(initiator.context) {}
+    : initiator_(initiator), id_(id), peer_(peer), deadline_(initiator.context), news_(id, peer) {}
 
 void OutgoingLane::connect(const link::Endpoint& peer, const link::LaneToken& token) {
     link::Hello hello;
@@ -164,25 +164,6 @@ Result<void> OutgoingLane::take_acknowledgements() {
     received_count_ -= at;
     std::memmove(received_.data(), received_.data() + at, received_count_);
     return {};
-}
-
-void OutgoingLane::report(std::vector<Event>& events) {
-    if (reported_ != landed_) {
-        reported_ = landed_;
-        Event& event = events.emplace_back();
-        event.kind = EventKind::landed;
-        event.peer = peer_;
-        event.lane = id_;
-        event.count = landed_;
-    }
-    if (broken_ && !reported_broken_) {
-        reported_broken_ = true;
-        Event& event = events.emplace_back();
-        event.kind = EventKind::lane_broken;
-        event.peer = peer_;
-        event.lane = id_;
-        event.why = why_broken_;
-    }
 }
 
 void OutgoingLane::break_off(const std::string& why) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "transport/link/initiator.h"
+#include "transport/link/lane_news.h"
 #include "transport/link/sockets.h"
 #include "transport/tcp/wire.h"
 
@@ -36,8 +37,8 @@ class OutgoingLane : public std::enable_shared_from_this<OutgoingLane> {
     ReplicaId peer() const { return peer_; }
     bool broken() const { return broken_; }
     // Whether there is news, which `report` appends to `events` and then is none.
-    bool has_news() const { return reported_ != landed_ || (broken_ && !reported_broken_); }
-    void report(std::vector<Event>& events);
+    bool has_news() const { return news_.any(landed_, broken_); }
+    void report(std::vector<Event>& events) { news_.report(landed_, broken_, why_broken_, events); }
     void break_off(const std::string& why);
 
  private:
@@ -67,9 +68,9 @@ class OutgoingLane : public std::enable_shared_from_this<OutgoingLane> {
     bool waits_for_room_ = false;         // the socket takes no more for now
     bool watching_ = false;               // a receive is under way
     bool broken_ = false;
-    bool reported_broken_ = false;
     bool ended_ = false;
     std::string why_broken_;
+    link::LaneNews news_;
 
     std::string hello_;
     std::size_t hello_sent_ = 0;
@@ -79,7 +80,6 @@ class OutgoingLane : public std::enable_shared_from_this<OutgoingLane> {
     std::uint64_t sent_ = 0;
     std::size_t sent_of_next_ = 0;        // bytes of frame sent_ that are sent
     std::uint64_t landed_ = 0;
-    std::uint64_t reported_ = 0;          // landed, and said so
     Position end_;                        // of the write posted last
 
     std::array<std::byte, kReceiveBytes> received_;
