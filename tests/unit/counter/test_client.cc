@@ -28,13 +28,16 @@ sockaddr_in loopback(std::uint16_t port) {
 
 }  // namespace
 
+// The socket that reserves the port is kept, bound and not listening, until this process ends: so the system gives the
+// port to nobody who asks for any, and a server that names it and sets SO_REUSEADDR, as all of ours do, gets it.
 std::uint16_t free_port() {
-    const int probe = socket(AF_INET, SOCK_STREAM, 0);
+    const int holder = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int on = 1;
+    EXPECT_EQ(setsockopt(holder, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on), 0);
     sockaddr_in address = loopback(0);
     socklen_t size = sizeof address;
-    EXPECT_EQ(bind(probe, reinterpret_cast<sockaddr*>(&address), size), 0);
-    EXPECT_EQ(getsockname(probe, reinterpret_cast<sockaddr*>(&address), &size), 0);
-    close(probe);
+    EXPECT_EQ(bind(holder, reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(getsockname(holder, reinterpret_cast<sockaddr*>(&address), &size), 0);
     return ntohs(address.sin_port);
 }
 

@@ -35,7 +35,8 @@ class TestClient {
     std::string received_;
 };
 
-// A loopback port that nobody has just now: for servers that need to know each other's before they start.
+// A loopback port that nobody has, and nobody gets by chance while this process lives: for servers that need to know
+// each other's before they start.
 std::uint16_t free_port();
 // Whether anybody listens there.
 bool port_answers(std::uint16_t port);
