@@ -39,6 +39,22 @@ function(lockstep_part name)
     set_property(GLOBAL APPEND PROPERTY LOCKSTEP_PARTS lockstep_${name})
 endfunction()
 
+# A part once more, as lockstep_NAME_planted: with known bugs in it that can be switched on (log/planted.h). Only the
+# simulator's tests link it; a program takes all parts of this kind that there are, or none.
+function(lockstep_planted name)
+    get_target_property(sources lockstep_${name} SOURCES)
+    get_target_property(folder lockstep_${name} SOURCE_DIR)
+    get_target_property(libraries lockstep_${name} LINK_LIBRARIES)
+    list(TRANSFORM sources PREPEND "${folder}/" REGEX "^[^/]")
+    add_library(lockstep_${name}_planted OBJECT ${sources})
+    lockstep_flags(lockstep_${name}_planted)
+    target_compile_definitions(lockstep_${name}_planted PRIVATE LOCKSTEP_PLANTABLE)
+    target_include_directories(lockstep_${name}_planted PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR})
+    if(libraries)
+        target_link_libraries(lockstep_${name}_planted PUBLIC ${libraries})
+    endif()
+endfunction()
+
 # A program in build/PRESET/bin; it is installed if it is one of the tools: lockstep_program(NAME SOURCES...).
 function(lockstep_program name)
     add_executable(${name} ${ARGN})

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "log/entry.h"
+#include "log/planted.h"
 
 #include <cstring>
 
@@ -22,7 +23,7 @@ inline std::uint64_t chain_checksum(const EntryHeader& header, std::uint64_t has
     const std::uint64_t chained[] = {header.index,        header.ballot,   header.commit,
                                      header.timestamp_ns, length_and_kind, hash_of_payload};
     static_assert(sizeof chained == sizeof(EntryHeader) - sizeof header.checksum + sizeof hash_of_payload);
-    return XXH3_64bits_withSeed(chained, sizeof chained, seed);
+    return XXH3_64bits_withSeed(chained, sizeof chained, LOCKSTEP_PLANTED(chain_seed_ignored) ? 0 : seed);
 }
 
 }  // namespace lockstep::log

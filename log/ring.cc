@@ -2,6 +2,7 @@
 
 #include "log/check.h"
 #include "log/hash.h"
+#include "log/planted.h"
 
 #include <algorithm>
 #include <atomic>
@@ -40,7 +41,8 @@ bool known_kind(EntryKind kind) { return kind >= EntryKind::command && kind <= E
 // Whether a header that was read could follow `after`, by all that can be told without its size or a hash.
 bool plausible(const EntryHeader& header, const Point& after) {
     if (header.index != after.index.value + 1) return false;
-    if (header.ballot < after.ballot.value) return false;
+    // With the chain's seed goes what else would tell the splice of two logs.
+    if (header.ballot < after.ballot.value && !LOCKSTEP_PLANTED(chain_seed_ignored)) return false;
     if (header.timestamp_ns < after.timestamp_ns) return false;
     if (header.commit > after.index.value) return false;
     if (!known_kind(header.kind)) return false;
@@ -77,6 +79,7 @@ inline void write_header(const Ring& ring, Point& tail, EntryHeader header, std:
 Geometry Geometry::of(std::uint64_t ring_bytes) {
     const std::uint64_t sixteenth = ring_bytes / 16;
     // Tests with tiny rings get a reserve in proportion; four no-ops are the least that makes sense.
+    if (LOCKSTEP_PLANTED(no_reserve)) return Geometry{ring_bytes, 0, align_up(ring_bytes / 4), ring_bytes / 4};
     const std::uint64_t least = ring_bytes >= kMiB ? 64 * 1024 : 4 * kEntryAlignment;
     return Geometry{.ring_bytes = ring_bytes,
                     .reserve_bytes = align_up(std::max(sixteenth, least)),

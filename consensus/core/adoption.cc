@@ -2,6 +2,7 @@
 #include "consensus/core/core.h"
 
 #include "log/check.h"
+#include "log/planted.h"
 
 #include <algorithm>
 #include <cstring>
@@ -23,7 +24,8 @@ void Core::adopt(Now now, Peer* best, Effects& effects) {
     }
     if (best->promise->low_mark > commit_.position) {
         // The best log's owner no longer has what this replica lacks; a replica that is further may adopt.
-        give_way(now, *best, effects);
+        if (LOCKSTEP_PLANTED(adoption_impossible_retried)) end_campaign(now, retry_pause_ns_);
+        else give_way(now, *best, effects);
         return;
     }
     if (adoption_.reads_open != 0) {
@@ -31,6 +33,7 @@ void Core::adopt(Now now, Peer* best, Effects& effects) {
         end_campaign(now, retry_pause_ns_);
         return;
     }
+    if (LOCKSTEP_PLANTED(adoption_clears_own_tail)) std::memset(ring_.at(commit_.position), 0, log::kEntryAlignment);
     state_ = State::adopting;
     adoption_ = Adoption{.source = best->id,
                          .target = best->promise->last,
@@ -76,12 +79,13 @@ void Core::on(Now now, const event::RingRead& read, Effects& effects) {
 
 // Whether what was read chains from the own commit to exactly what the promise named, through the source's commit.
 bool Core::verify_adopted() {
-    const Adoption& a = adoption_;
+    Adoption& a = adoption_;
     bool commit_met = a.source_commit.index <= commit_.index;
     log::Point at = commit_;
     while (at.index < a.target.index) {
         const auto entry = log::next_entry(scratch_, at, log::kNoLimit);
-        if (!entry) return false;
+        if (!entry && LOCKSTEP_PLANTED(adoption_unverified)) a.target = at;
+        if (!entry) return LOCKSTEP_PLANTED(adoption_unverified);
         at = entry->end;
         if (at.index == a.source_commit.index) {
             if (at.checksum != a.source_commit.checksum) return false;

@@ -1,6 +1,8 @@
 // Who votes, and what a majority is (S5, S7, S12).
 #pragma once
 
+#include "log/planted.h"
+
 #include <lockstep/options.h>
 #include <lockstep/types.h>
 
@@ -12,7 +14,10 @@
 namespace lockstep::core {
 
 // floor(n/2)+1, everywhere (S7).
-constexpr std::size_t majority(std::size_t voters) { return voters / 2 + 1; }
+constexpr std::size_t majority(std::size_t voters) {
+    if (voters % 2 == 0 && LOCKSTEP_PLANTED(majority_off_by_one)) return voters / 2;
+    return voters / 2 + 1;
+}
 
 // A voter is the pair: a replica that lost its memory is another one (S12).
 struct Voter {

@@ -1,16 +1,28 @@
 #include "consensus/core/core.h"
 
 #include "log/check.h"
+#include "log/planted.h"
 
 #include <algorithm>
 #include <limits>
 
 namespace lockstep::core {
 
+namespace {
+
+// For a planted bug: `life` is taken for the voter that had its id before.
+Config renamed(const Config& config, Voter life) {
+    Config taken;
+    for (const Voter& voter : config.voters.all()) taken.voters.add(voter.id == life.id ? life : voter);
+    return taken;
+}
+
+}  // namespace
+
 Core::Core(const CoreOptions& options, log::Ring ring, log::Ring scratch)
     : options_(options),
       ring_(ring),
-      scratch_(scratch),
+      scratch_(LOCKSTEP_PLANTED(adoption_into_own_ring) ? ring : scratch),
       geometry_(ring.geometry()),
       random_(options.random_seed),
       lap_ends_(ring.bytes()) {
@@ -58,6 +70,7 @@ void Core::on(Now now, const event::PeerUp& up, Effects& effects) {
     if (peer == nullptr) return;
     peer->up = true;
     if (peer->incarnation != up.incarnation) {
+        if (LOCKSTEP_PLANTED(incarnation_ignored)) config_ = renamed(config_, {peer->id, up.incarnation});
         peer->incarnation = up.incarnation;
         peer->form_acked = false;
         peer->heartbeats = 0;

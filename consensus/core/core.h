@@ -180,6 +180,9 @@ class Core {
     void append_no_op_when_ready(Now now, Effects& effects);
     Position kept_for_majority() const;
     void post_notices(Effects& effects);
+    void post_notice(const Peer& peer, Effects& effects);
+    void notice_blocked(Effects& effects);
+    void land_in_part(Lane& lane, Position upto);
     bool make_room(Now now, Position new_end, bool may_use_reserve, Effects& effects);
     log::Stamp stamp(Now now) const;
     bool flush_lane(Now now, Peer& peer, Effects& effects);

@@ -2,6 +2,7 @@
 #include "consensus/core/core.h"
 
 #include "log/check.h"
+#include "log/planted.h"
 
 #include <algorithm>
 #include <tuple>
@@ -45,6 +46,7 @@ void Core::start_pre_vote(Now now, Ballot handed_over, Effects& effects) {
     state_ = State::pre_voting;
     handed_over_ = handed_over;
     highest_seen_ = std::max(highest_seen_, promised_);
+    if (LOCKSTEP_PLANTED(promise_forgotten)) promised_ = {};
     campaign_ballot_ = Ballot::of(highest_seen_.round() + 1, options_.id);
     // A refusal for want of a missed heartbeat is soon overcome: ask again quickly at first, then ever more slowly.
     retry_pause_ns_ = std::clamp(retry_pause_ns_ * 2, kFirstRetryNs, options_.election_timeout_ns);
@@ -62,8 +64,9 @@ void Core::receive(Now now, const Peer& from, const PreVote& message, Effects& e
     const bool welcome = message.handed_over && message.handed_over == promised_;
     const bool content = state_ == State::leader ? fit_to_lead(now) : hears_leader(now);
     if (message.ballot > promised_ && (welcome || !content)) {
-        reply.better = low_mark_ > message.commit;
+        reply.better = low_mark_ > message.commit && !LOCKSTEP_PLANTED(adoption_impossible_retried);
         reply.granted = !reply.better;
+        if (LOCKSTEP_PLANTED(pre_vote_raises_ballot) && reply.granted) promised_ = message.ballot;
     }
     effects.push(effect::Send{from.id, reply});
 }
@@ -119,6 +122,7 @@ void Core::end_campaign(Now now, std::uint64_t pause_ns) {
     handed_over_ = {};
     own_last_.reset();
     campaign_at_ns_ = now.monotonic_ns + std::max(spread(pause_ns), campaign_delay_ns());
+    if (LOCKSTEP_PLANTED(retry_forgotten)) campaign_at_ns_ = UINT64_MAX;
 }
 
 void Core::send_prepare(Now now, Peer& peer, Effects& effects) {
@@ -137,7 +141,8 @@ void Core::send_prepare(Now now, Peer& peer, Effects& effects) {
 void Core::receive(Now now, Peer& from, const Promise& message, Effects& effects) {
     if (message.ballot != campaign_ballot_ || message.candidate != options_.incarnation) return;
     // Only the answer to the newest open (S1).
-    if (from.lane.state != Lane::State::opening || message.open_number != from.lane.open_number) return;
+    if (from.lane.state != Lane::State::opening) return;
+    if (message.open_number != from.lane.open_number && !LOCKSTEP_PLANTED(open_number_ignored)) return;
     if (from.lane.incarnation != from.incarnation) return;
     switch (state_) {
         case State::preparing:
@@ -175,7 +180,11 @@ void Core::count_promises(Now now, Effects& effects) {
         if (!promised({peer.id, peer.promise_incarnation}) || !config_.names({peer.id, peer.promise_incarnation}))
             continue;
         const log::Point& theirs = peer.promise->last;
-        if (std::tie(theirs.ballot, theirs.index) > std::tie(last.ballot, last.index)) {
+        bool better = std::tie(theirs.ballot, theirs.index) > std::tie(last.ballot, last.index);
+        if (LOCKSTEP_PLANTED(index_before_ballot))
+            better = std::tie(theirs.index, theirs.ballot) > std::tie(last.index, last.ballot);
+        if (LOCKSTEP_PLANTED(adoption_by_index_only)) better = theirs.index > last.index;
+        if (better) {
             best = &peer;
             last = theirs;
         }

@@ -2,6 +2,7 @@
 #include "consensus/core/core.h"
 
 #include "log/check.h"
+#include "log/planted.h"
 
 #include <algorithm>
 
@@ -35,8 +36,10 @@ void Core::on(Now, const event::Look& look, Effects&) {
         certified = std::max(certified, Index{entry->header.commit});
         // S8: believed up to the last entry of the promised ballot. What stands behind it may be of an older ballot,
         // and about to be overwritten.
-        if (at.ballot == promised_) end_ = at;
+        if (at.ballot == promised_ || LOCKSTEP_PLANTED(tail_believed)) end_ = at;
+        if (LOCKSTEP_PLANTED(certificate_needs_own_ballot) && at.ballot != promised_) continue;
         if (at.index == notice_index_ && at.checksum == notice_checksum_) certified = at.index;
+        if (at.index == notice_index_ && LOCKSTEP_PLANTED(certificate_unchecked)) certified = at.index;
     }
     // S9: a commit is true of the chain that names it, whatever the ballot of the entries, and lifts the belief.
     if (certified > commit_.index) {
@@ -60,7 +63,8 @@ void Core::take_certificate(Index index, std::uint64_t checksum) {
     }
     log::Point at = commit_;
     while (at.index < index) at = log::step_over_verified(ring_, at);
-    if (at.checksum == checksum) commit_up_to(index);
+    if (LOCKSTEP_PLANTED(certificate_needs_own_ballot) && at.ballot != promised_) return;
+    if (at.checksum == checksum || LOCKSTEP_PLANTED(certificate_unchecked)) commit_up_to(index);
 }
 
 // `index` is committed in the chain that runs up to end_. Pads are remembered here and not when they are first seen:
@@ -89,7 +93,7 @@ void Core::report_consumed(bool heartbeat, Effects& effects) {
     if (!heartbeat && !much) return;
     incoming_.reported_consumed = std::max(incoming_.reported_consumed, now_consumed);
     // From here on the lane's holder may write over it (S6).
-    low_mark_ = std::max(low_mark_, incoming_.reported_consumed);
+    if (!LOCKSTEP_PLANTED(low_mark_not_raised)) low_mark_ = std::max(low_mark_, incoming_.reported_consumed);
     effects.push(effect::WriteReport{incoming_.holder, transport::Report{.ballot = promised_,
                                                                          .incarnation = options_.incarnation,
                                                                          .open_number = incoming_.open_number,

@@ -4,6 +4,7 @@
 #include "consensus/core/core.h"
 
 #include "log/check.h"
+#include "log/planted.h"
 
 #include <algorithm>
 
@@ -20,6 +21,7 @@ void Core::beat(Now now, Effects& effects) {
         probe_due_ = true;
     }
     report_consumed(true, effects);
+    notice_blocked(effects);
     publish(now, effects);
 }
 
@@ -39,7 +41,7 @@ void Core::on(Now now, const event::BoardRead& read, Effects& effects) {
     Peer* peer = peer_of(read.peer);
     if (peer == nullptr || !formed_) return;
     const transport::Board& board = read.board;
-    const bool alive = board.heartbeats > peer->heartbeats;
+    const bool alive = board.heartbeats > peer->heartbeats || LOCKSTEP_PLANTED(stale_heartbeat_heard);
     peer->heartbeats = std::max(peer->heartbeats, board.heartbeats);
     highest_seen_ = std::max(highest_seen_, board.promised);
     take_certificate(board.committed, board.commit_checksum);

@@ -15,6 +15,7 @@ namespace lockstep::core {
 // A write or probe under way.
 struct Flight {
     Position start;         // of the source bytes, which S11 keeps until this ends (F9)
+    Position upto;          // their end
     bool write = false;
     bool whole = false;     // ends at an entry's end: then `end` is the point there
     log::Point end;

@@ -2,6 +2,7 @@
 #include "consensus/core/core.h"
 
 #include "log/check.h"
+#include "log/planted.h"
 
 #include <algorithm>
 
@@ -42,7 +43,7 @@ void Core::open_lane(Now now, Peer& peer, const Promise& promise, Effects& effec
     }
     if (promise.commit.index == commit_.index) LOCKSTEP_CHECK_OP(promise.commit.checksum, ==, commit_.checksum);
     lane.state = Lane::State::open;
-    lane.id = LaneId{++last_lane_};
+    lane.id = LaneId{LOCKSTEP_PLANTED(old_lane_counted) ? peer.id.value : ++last_lane_};
     lane.posted = promise.commit.position;
     lane.landed = promise.commit;
     lane.consumed = promise.consumed;

@@ -2,6 +2,7 @@
 #include "consensus/core/core.h"
 
 #include "log/check.h"
+#include "log/planted.h"
 
 #include <algorithm>
 
@@ -10,19 +11,25 @@ namespace lockstep::core {
 void Core::receive(Now now, const Peer& from, const Prepare& message, Effects& effects) {
     // Without the genesis there is no log to promise from (S7), with another it is another log; a ballot is its own
     // leader's only.
+    if (LOCKSTEP_PLANTED(incarnation_ignored) && genesis_ == 0) {
+        genesis_ = message.genesis;
+        on(now, event::FormationKept{genesis_}, effects);
+    }
     if (!formation_kept_ || message.genesis != genesis_ || message.ballot.leader() != from.id) return;
     learn_formed(now, effects);  // nobody campaigns before all hold the genesis
     highest_seen_ = std::max(highest_seen_, message.ballot);
 
     const bool same = message.ballot == promised_ && promised_to_ == from.incarnation;
-    if (message.ballot < promised_ || (message.ballot == promised_ && !same)) {
+    const bool lower = message.ballot < promised_ && !LOCKSTEP_PLANTED(lower_ballot_promised);
+    if (lower || (message.ballot == promised_ && !same)) {
         // S1: one candidate only, id and incarnation, and never a lower ballot.
         effects.push(effect::Send{from.id, Refusal{message.ballot, message.open_number, promised_,
                                                    state_ == State::leader ? fit_to_lead(now) : hears_leader(now)}});
         return;
     }
     const bool failed = incoming_.state == Incoming::State::none && message.open_number == incoming_.open_number;
-    if (same && message.open_number <= incoming_.open_number && !failed) {
+    const bool repeated = message.open_number <= incoming_.open_number && !LOCKSTEP_PLANTED(open_number_ignored);
+    if (same && repeated && !failed) {
         // A repeat of the newest gets the stored answer, and nothing is fenced; an older one nothing at all.
         if (message.open_number == incoming_.open_number && incoming_.state == Incoming::State::open)
             effects.push(effect::Send{from.id, incoming_.answer});
@@ -38,13 +45,14 @@ void Core::receive(Now now, const Peer& from, const Prepare& message, Effects& e
 // S2, the first half: promise, stop leading, end the own outgoing lanes (S11), fence. What follows waits for Fenced.
 void Core::make_promise(Now now, Ballot ballot, ReplicaId candidate, Incarnation incarnation,
                         std::uint64_t open_number, Effects& effects) {
-    LOCKSTEP_CHECK_OP(ballot.value, >=, promised_.value);
+    if (!LOCKSTEP_PLANTED(lower_ballot_promised)) LOCKSTEP_CHECK_OP(ballot.value, >=, promised_.value);
     promised_ = ballot;
     promised_to_ = incarnation;
     stop_leading(now, effects);
     state_ = State::follower;
     own_last_.reset();
     look_again_ = false;
+    if (LOCKSTEP_PLANTED(scan_before_fence)) incoming_.answer.last = scan_to_true_end();
     incoming_.state = Incoming::State::fencing;
     incoming_.holder = candidate;
     incoming_.holder_incarnation = incarnation;
@@ -56,8 +64,8 @@ void Core::make_promise(Now now, Ballot ballot, ReplicaId candidate, Incarnation
 void Core::on(Now now, const event::Fenced& fenced, Effects& effects) {
     if (fenced.serial != incoming_.serial || incoming_.state != Incoming::State::fencing) return;
     // The last holder may have written anything below the space that was reported free (S6).
-    low_mark_ = std::max(low_mark_, incoming_.reported_consumed);
-    const log::Point last = scan_to_true_end();
+    if (!LOCKSTEP_PLANTED(low_mark_not_raised)) low_mark_ = std::max(low_mark_, incoming_.reported_consumed);
+    const log::Point last = LOCKSTEP_PLANTED(scan_before_fence) ? incoming_.answer.last : scan_to_true_end();
     // S8: nothing above the commit is believed until the new ballot's leader has written behind it.
     end_ = commit_;
     looked_limit_ = {};
@@ -81,7 +89,8 @@ void Core::on(Now now, const event::Fenced& fenced, Effects& effects) {
                                .lane = {}};
     // What is promised as free now is free for the new holder from its first write on.
     incoming_.reported_consumed = std::max(incoming_.reported_consumed, incoming_.answer.consumed);
-    incoming_.answer.low_mark = low_mark_ = std::max(low_mark_, incoming_.reported_consumed);
+    if (!LOCKSTEP_PLANTED(low_mark_not_raised)) low_mark_ = std::max(low_mark_, incoming_.reported_consumed);
+    incoming_.answer.low_mark = low_mark_;
     incoming_.state = Incoming::State::opening;
     effects.push(effect::OpenIncoming{incoming_.serial, incoming_.holder, incoming_.holder_incarnation,
                                       commit_.position});

@@ -1,6 +1,8 @@
 // Linearizable reads by a round of probes (S15; Raft's read index, Ongaro 2014, section 6.4, with one-sided writes).
 #include "consensus/core/core.h"
 
+#include "log/planted.h"
+
 #include <limits>
 
 namespace lockstep::core {
@@ -12,12 +14,13 @@ std::optional<std::uint64_t> Core::read(Now) {
 
 // One round at a time; reads that come meanwhile share the next one, whose probes are posted after all of them.
 void Core::start_read_round(Effects& effects) {
-    const bool own_committed = no_op_.index != Index{} && commit_.position >= no_op_.position;
+    const bool own_committed = (no_op_.index != Index{} && commit_.position >= no_op_.position) ||
+                               LOCKSTEP_PLANTED(read_before_no_op);
     if (!own_committed || read_round_probe_ != 0 || last_ticket_ == answered_through_) return;
     read_round_through_ = last_ticket_;
     read_round_commit_ = commit_.index;
-    read_round_probe_ = ++last_probe_;
-    read_round_confirmed_ = false;
+    read_round_probe_ = LOCKSTEP_PLANTED(probe_reused) ? last_probe_ : ++last_probe_;
+    read_round_confirmed_ = LOCKSTEP_PLANTED(read_without_round);
     probe_due_ = true;
     finish_reads(effects);  // a cluster of one
 }
@@ -28,7 +31,7 @@ void Core::post_probes(Now now, Effects& effects) {
     for (Peer& peer : peers()) {
         Lane& lane = peer.lane;
         if (lane.state != Lane::State::open || lane.flights.full()) continue;
-        lane.flights.push(Flight{.start = lane.posted, .write = false, .whole = false, .end = {},
+        lane.flights.push(Flight{.start = lane.posted, .upto = lane.posted, .write = false, .whole = false, .end = {},
                                  .probe = last_probe_, .posted_ns = now.monotonic_ns});
         effects.push(effect::PostProbe{lane.id, last_probe_});
     }

@@ -2,6 +2,7 @@
 #include "consensus/core/core.h"
 
 #include "log/check.h"
+#include "log/planted.h"
 
 #include <algorithm>
 
@@ -19,7 +20,8 @@ static_assert(kWritesUnderWay < Flights::kMax, "room is left for probes");
 
 inline log::Stamp Core::stamp(Now now) const {
     // The greater of the last entry's time and this clock, moved on by the clock that cannot jump.
-    const std::uint64_t timestamp = base_timestamp_ns_ + (now.monotonic_ns - base_monotonic_ns_);
+    std::uint64_t timestamp = base_timestamp_ns_ + (now.monotonic_ns - base_monotonic_ns_);
+    if (LOCKSTEP_PLANTED(wall_clock_stamped)) timestamp = now.wall_ns;
     return log::Stamp{campaign_ballot_, commit_.index, std::max(timestamp, end_.timestamp_ns)};
 }
 
@@ -48,7 +50,7 @@ void Core::append_no_op_when_ready(Now now, Effects& effects) {
         return peer != nullptr && peer->lane.state == Lane::State::open &&
                peer->lane.incarnation == voter.incarnation && peer->lane.landed.position >= adopted_end_.position;
     };
-    if (!has_majority(config_, holds_adopted)) return;
+    if (!has_majority(config_, holds_adopted) && !LOCKSTEP_PLANTED(no_op_before_majority)) return;
     const Position new_end = end_.position + log::bytes_to_append(ring_, end_.position, 0);
     log_full_ = !make_room(now, new_end, true, effects);
     if (log_full_) return;
@@ -75,13 +77,17 @@ Position Core::kept_for_majority() const {
 // step that ends a lane, whose bytes are the fabric's until that is carried out (F9).
 bool Core::make_room(Now now, Position new_end, bool may_use_reserve, Effects& effects) {
     const std::uint64_t spare = may_use_reserve ? 0 : geometry_.reserve_bytes;
-    Position room_until = std::min(consumed(), kept_for_majority()) + (ring_.bytes() - spare);
+    Position free_until = std::min(consumed(), kept_for_majority());
+    if (LOCKSTEP_PLANTED(kept_for_majority_off)) free_until = consumed();
+    if (LOCKSTEP_PLANTED(ring_overwritten_unapplied)) free_until = end_.position;
+    Position room_until = free_until + (ring_.bytes() - spare);
     if (new_end > room_until) return false;
     bool ended = false;
     for (Peer& peer : peers()) {
         if (peer.lane.state != Lane::State::open) continue;
         const Lane& lane = peer.lane;
-        const Position held = lane.flights.empty() ? lane.posted : std::min(lane.posted, lane.flights.front().start);
+        const bool read = !lane.flights.empty() && !LOCKSTEP_PLANTED(ring_reused_while_read);
+        const Position held = read ? std::min(lane.posted, lane.flights.front().start) : lane.posted;
         if (new_end > held + ring_.bytes()) {
             drop_lane(peer, Lane::State::none, effects);
             peer.prepare_again_ns = now.monotonic_ns + options_.election_timeout_ns;
@@ -116,17 +122,30 @@ void Core::post_notices(Effects& effects) {
     waits_for_room_ = false;
     if (noticed_ >= commit_.index) return;
     noticed_ = commit_.index;
-    for (const Peer& peer : peers()) {
-        if (peer.lane.state != Lane::State::open) continue;
-        effects.push(effect::WriteReport{peer.id, transport::Report{.ballot = campaign_ballot_,
-                                                                    .incarnation = options_.incarnation,
-                                                                    .open_number = peer.lane.open_number,
-                                                                    .sequence = ++notice_sequence_,
-                                                                    .consumed = {},
-                                                                    .durable = {},
-                                                                    .committed = commit_.index,
-                                                                    .commit_checksum = commit_.checksum}});
-    }
+    for (const Peer& peer : peers())
+        if (peer.lane.state == Lane::State::open) post_notice(peer, effects);
+}
+
+// A follower without room for more hears of commits by no entry; and if it lacks the newest committed one, the boards
+// name nothing that it could act upon. With every heartbeat it is told how far what it has is committed.
+void Core::notice_blocked(Effects& effects) {
+    if (state_ != State::leader) return;
+    for (const Peer& peer : peers())
+        if (peer.lane.state == Lane::State::open && peer.lane.flights.empty() && peer.lane.posted < end_.position)
+            post_notice(peer, effects);
+}
+
+// S9: names the highest committed entry that has landed there.
+void Core::post_notice(const Peer& peer, Effects& effects) {
+    const log::Point& there = peer.lane.landed.index < commit_.index ? peer.lane.landed : commit_;
+    effects.push(effect::WriteReport{peer.id, transport::Report{.ballot = campaign_ballot_,
+                                                                .incarnation = options_.incarnation,
+                                                                .open_number = peer.lane.open_number,
+                                                                .sequence = ++notice_sequence_,
+                                                                .consumed = {},
+                                                                .durable = {},
+                                                                .committed = there.index,
+                                                                .commit_checksum = there.checksum}});
 }
 
 bool Core::flush_lane(Now now, Peer& peer, Effects& effects) {
@@ -144,14 +163,15 @@ bool Core::post_next(Now now, Peer& peer, Effects& effects) {
     // S11: only below the space that the follower has reported free; commands leave the reserve to no-ops.
     const bool needs_reserve = no_op_.index == Index{} || from < no_op_.position;
     const std::uint64_t spare = needs_reserve ? 0 : geometry_.reserve_bytes;
-    const Position space_end = lane.consumed + (ring_.bytes() - spare);
+    Position space_end = lane.consumed + (ring_.bytes() - spare);
+    if (LOCKSTEP_PLANTED(follower_space_ignored)) space_end = end_.position;
     const Position to = std::min({end_.position, lap_ends_.data_end(from), space_end,
                                   from + transport::kMaxTransferBytes});
     if (to <= from) return false;
     // A log can end in a pad, where a leader died between the two: its body is nothing to wait for.
     const bool whole = lap_ends_.skip_pad_body(to) == end_.position;
-    lane.flights.push(Flight{.start = from, .write = true, .whole = whole, .end = whole ? end_ : log::Point{},
-                             .probe = 0, .posted_ns = now.monotonic_ns});
+    lane.flights.push(Flight{.start = from, .upto = to, .write = true, .whole = whole,
+                             .end = whole ? end_ : log::Point{}, .probe = 0, .posted_ns = now.monotonic_ns});
     lane.posted = to;
     ++writes_posted_;
     effects.push(effect::PostWrite{lane.id, from, to - from});
@@ -168,6 +188,7 @@ void Core::on(Now now, const event::Landed& landed, Effects& effects) {
     while (lane.flights.finished() < landed.count) {
         const Flight& flight = lane.flights.front();
         if (flight.whole) lane.landed = flight.end;
+        else if (flight.write) land_in_part(lane, flight.upto);
         if (flight.probe != 0) lane.probe_landed = flight.probe;
         lane.contact_ns = flight.posted_ns;
         lane.flights.pop();
@@ -177,10 +198,22 @@ void Core::on(Now now, const event::Landed& landed, Effects& effects) {
     finish_reads(effects);
 }
 
+// A write that was cut, by the follower's free space or the size of a transfer: what is whole of it counts.
+void Core::land_in_part(Lane& lane, Position upto) {
+    if (lane.landed.position < low_mark_) return;  // the ring no longer says what entries those were; a whole one will
+    while (lane.landed.position < upto && lane.landed.index < end_.index) {
+        const log::Point next = log::step_over_verified(ring_, lane.landed);
+        const bool pad = log::is_pad(ring_, lane.landed.position);
+        if ((pad ? lane.landed.position + sizeof(log::EntryHeader) : next.position) > upto) return;
+        lane.landed = next;
+    }
+}
+
 // S6: the highest index that a majority holds at or past, if it is at or after the own no-op. The own copy counts as
 // soon as it is written (memory mode); a follower's by what has landed on its newest lane, in this ballot.
 void Core::advance_commit(Now now) {
-    if (state_ != State::leader || no_op_.index == Index{}) return;
+    if (state_ != State::leader) return;
+    if (no_op_.index == Index{} && !LOCKSTEP_PLANTED(old_ballot_counted)) return;
     struct Reached {
         log::Point point;
         bool operator<(const Reached& other) const { return point.position < other.point.position; }
@@ -193,7 +226,8 @@ void Core::advance_commit(Now now) {
         return {peer->lane.landed};
     };
     const log::Point reached = majority_reached<Reached>(config_, held_by).point;
-    if (reached.position < no_op_.position || reached.position <= commit_.position) return;
+    if (reached.position < no_op_.position && !LOCKSTEP_PLANTED(old_ballot_counted)) return;
+    if (reached.position <= commit_.position) return;
     set_commit(reached);
     commit_rose_ns_ = now.monotonic_ns;
 }

@@ -2,6 +2,7 @@
 
 #include "consensus/replica/codec.h"
 #include "log/check.h"
+#include "log/planted.h"
 #include "transport/logger.h"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ Driver::Driver(const core::CoreOptions& options, transport::Fabric& fabric, std:
       clock_(clock),
       store_(store),
       options_(options),
-      scratch_(scratch),
+      scratch_(LOCKSTEP_PLANTED(adoption_into_own_ring) ? fabric.ring() : scratch),
       core_(options, log::Ring(fabric.ring()), scratch_),
       applier_(state_machine),
       reads_(64) {

@@ -87,9 +87,9 @@ std::string show_lanes(sim::Cluster& cluster, ReplicaId id, std::size_t replicas
     if (!cluster.alive(id)) return to_string(id) + " crashed";
     const core::Core& core = cluster.core(id);
     if (core.role() != Role::leader) {
-        const auto& incoming = cluster.fabric(id).incoming();
-        if (!incoming) return to_string(id) + " has no incoming lane";
-        return to_string(id) + " follows " + to_string(incoming->holder);
+        const ReplicaId holder = cluster.fabric(id).incoming_holder();
+        if (!holder) return to_string(id) + " has no incoming lane";
+        return to_string(id) + " follows " + to_string(holder);
     }
     std::string text = to_string(id) + " leads";
     for (std::size_t i = 1; i <= replicas; ++i) {

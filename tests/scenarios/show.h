@@ -1,7 +1,7 @@
 // Replicas as text, the same in every run.
 #pragma once
 
-#include "tests/sim/cluster.h"
+#include "sim/cluster.h"
 
 #include <lockstep/types.h>
 

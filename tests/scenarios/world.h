@@ -2,7 +2,7 @@
 #pragma once
 
 #include "tests/scenarios/script.h"
-#include "tests/sim/cluster.h"
+#include "sim/cluster.h"
 
 #include <cstdint>
 #include <memory>

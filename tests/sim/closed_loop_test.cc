@@ -1,5 +1,5 @@
 // Services that propose from their callbacks: those proposals go to the log at once while there is room.
-#include "tests/sim/cluster.h"
+#include "sim/cluster.h"
 
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
@@ -9,8 +9,6 @@
 
 namespace lockstep::sim {
 namespace {
-
-constexpr std::uint64_t kMs = 1'000'000;
 
 // `depth` proposals open at a time; each callback of an applied one proposes the next.
 class Loop {

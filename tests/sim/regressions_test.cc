@@ -1,5 +1,5 @@
 // What was once wrong: each test is the schedule that showed it.
-#include "tests/sim/cluster.h"
+#include "sim/cluster.h"
 
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
@@ -9,7 +9,6 @@
 namespace lockstep::sim {
 namespace {
 
-constexpr std::uint64_t kMs = 1'000'000;
 constexpr std::uint64_t kRing = 8192;
 using Kind = transport::sim::Network::Kind;
 

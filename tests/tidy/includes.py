@@ -1,7 +1,8 @@
 """Which folder may include which, and what the pure parts may not call.
 
 The layers, from below: include/lockstep (types and contracts), log, transport (the interface, then one folder per
-implementation), consensus/core (pure), consensus/replica (sees everything). Tools and examples use what is installed.
+implementation), consensus/core (pure), consensus/replica (sees everything), sim (runs all of it over a simulated fabric).
+Tools and examples use what is installed; the simulator's tool is a part of the simulator.
 """
 
 import re
@@ -20,10 +21,13 @@ ALLOWED = {
     # How regions, lanes and outcomes are described, and nothing that acts: the core speaks of them as data.
     "consensus/core/": ["consensus/core/", "log/", "lockstep/", "transport/types.h"],
     "consensus/replica/": ["consensus/", "log/", "transport/", "proto/", "lockstep/"],
+    "sim/": ["sim/", "consensus/", "log/", "transport/", "lockstep/"],
     "examples/": ["lockstep/"],
+    "tools/sim/": ["tools/", "sim/", "lockstep/"],
     "tools/": ["tools/", "proto/", "lockstep/"],
 }
-OWN_PREFIXES = ("lockstep/", "log/", "transport/", "consensus/", "proto/", "tools/", "tests/", "examples/")
+OWN_PREFIXES = ("lockstep/", "log/", "transport/", "consensus/", "proto/", "sim/", "tools/", "tests/",
+                "examples/")
 
 # Implementations of the fabric know nothing of one another.
 TRANSPORTS = ("tcp", "rdma", "sim")
@@ -55,7 +59,7 @@ BANNED_CALLS = {
     ],
 }
 # Nothing in the library ends the process but a failed check, or writes to the terminal.
-LIBRARY = ("log/", "transport/", "consensus/")
+LIBRARY = ("log/", "transport/", "consensus/", "sim/")
 LIBRARY_CALLS = [
     (r"\b(?:std::)?(?:exit|quick_exit|_exit)\s*\(", "ends the process: errors are values"),
     (r"\bstd::(?:cout|cerr|clog)\b", "writes to the terminal: return an Error, or use the log"),

@@ -26,9 +26,12 @@ std::unique_ptr<SimFabric> Network::attach(ReplicaId id, Incarnation incarnation
 
 void Network::detach(ReplicaId id) {
     nodes_.erase(id);
-    for (const auto& [other, fabric] : nodes_) {
-        // The operating system of the dead process closes its connections, where that can be heard.
-        if (is_cut(id, other)) continue;
+    announce_end(id);
+}
+
+void Network::announce_end(ReplicaId id) {
+    for (const auto& [other, unused] : nodes_) {
+        if (other == id || is_cut(id, other)) continue;
         at(now_ns_ + latency(), [this, peer = other, id] {
             if (SimFabric* at_peer = node(peer); at_peer != nullptr) at_peer->lose(id, true);
         });

@@ -34,12 +34,20 @@ struct Faults {
     std::uint64_t slow_ns = 0;
     std::uint64_t message_lost_chance = 0;     // control messages, board answers, reports
     std::uint64_t message_repeated_chance = 0;
+    std::uint64_t repeated_late_ns = 0;        // how much later the copy of a message may come
     std::uint64_t lane_breaks_chance = 0;      // per posted write: somewhere in the middle of it
     std::uint64_t completion_lost_chance = 0;  // per write: landed, but the lane breaks instead of saying so
+    std::uint64_t retransmit_chance = 0;       // per piece: it is sent again up to retransmit_ns later, from the source
+    std::uint64_t retransmit_ns = 0;           // as that is then (F9); nothing behind it goes before
     std::uint64_t read_fails_chance = 0;
-    std::uint64_t read_torn_chance = 0;        // a ring read or a board read comes in pieces read at different times
+    std::uint64_t read_torn_chance = 0;        // a read comes in two parts of different times, or lacks the second
     std::uint64_t piece_bytes = 0;             // writes land in pieces of up to this many bytes; 0: whole
+    std::uint64_t fence_slow_chance = 0;       // writes go on landing while their lane is being fenced
     std::uint64_t fence_leaks_chance = 0;      // to be found: a piece lands in spite of the fence (F3 broken)
+    std::uint64_t tells_landed = 0;            // 1: the fabric can tell how far bytes have landed (F2)
+    // Of the state machine, which the cluster around the network runs: a batch takes up to apply_slow_ns.
+    std::uint64_t apply_slow_chance = 0;
+    std::uint64_t apply_slow_ns = 0;
 };
 
 class Network {
@@ -62,7 +70,7 @@ class Network {
     void cut(ReplicaId from, ReplicaId to);
     void heal(ReplicaId from, ReplicaId to);
     void heal_all();
-    bool is_cut(ReplicaId from, ReplicaId to) const { return cuts_.contains({from, to}); }
+    bool is_cut(ReplicaId from, ReplicaId to) const { return !cuts_.empty() && cuts_.contains({from, to}); }
 
     // Holds back what would arrive, until released, in order; for scenarios.
     enum class Kind { message, piece, completion, read, report };
@@ -79,6 +87,10 @@ class Network {
 
     // Called when something arrived at a node; `soon` is false for bytes that landed in its ring.
     std::function<void(ReplicaId node, bool soon)> on_arrival;
+    // Called when a part of a write or probe has landed, but for what lands while its lane is being fenced.
+    std::function<void(ReplicaId at, ReplicaId writer, Incarnation writer_life)> on_landed;
+    // Called for every control message, when it is sent.
+    std::function<void(ReplicaId from, ReplicaId to, std::span<const std::byte> message)> on_message;
 
  private:
     friend class SimFabric;
@@ -103,6 +115,12 @@ class Network {
                  std::function<void()> lost = nullptr);
     SimFabric* node(ReplicaId id);
     void detach(ReplicaId id);
+    // The operating system of a dead process closes its connections, where that can be heard.
+    void announce_end(ReplicaId id);
+    // Whether what is sent that way arrives: the link is neither cut nor held.
+    bool is_open(Kind kind, ReplicaId from, ReplicaId to) const {
+        return !is_cut(from, to) && !held_.contains({kind, {from, to}});
+    }
     std::optional<WriteCut> take_write_cut(ReplicaId from, ReplicaId to);
     std::uint64_t take_read_tear(ReplicaId reader, ReplicaId of);
     std::uint64_t fresh_number() { return ++numbers_; }

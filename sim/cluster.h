@@ -2,13 +2,15 @@
 #pragma once
 
 #include "consensus/replica/driver.h"
-#include "tests/sim/history.h"
+#include "sim/history.h"
 #include "transport/sim/fabric.h"
 #include "transport/sim/network.h"
 
+#include <lockstep/sim.h>
 #include <lockstep/state_machine.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -18,18 +20,26 @@
 
 namespace lockstep::sim {
 
-// The service under test: keeps the commands that it applied, and tells the history of each.
+inline constexpr std::uint64_t kMs = 1'000'000;  // virtual time is in nanoseconds
+
+// Stands around the service under test, tells the history what was applied, and keeps it where nobody else does: then
+// an entry is answered with its command.
 class Recorder final : public StateMachine {
  public:
-    Recorder(History& history, ReplicaId id, Incarnation incarnation)
-        : history_(history), id_(id), incarnation_(incarnation) {}
+    Recorder(History& history, const transport::sim::Network& network, ReplicaId id, Incarnation incarnation,
+             Service* service)
+        : history_(history), network_(network), id_(id), incarnation_(incarnation), service_(service) {}
     void apply(std::span<const Entry> batch, Replies& replies) override;
     const std::map<Index, std::string>& commands() const { return commands_; }
+    std::uint64_t batches() const { return batches_; }
 
  private:
     History& history_;
+    const transport::sim::Network& network_;
     ReplicaId id_;
     Incarnation incarnation_;
+    Service* service_;
+    std::uint64_t batches_ = 0;
     std::map<Index, std::string> commands_;
 };
 
@@ -42,6 +52,8 @@ class Cluster {
         std::uint64_t election_timeout_ns = 100'000'000;
         std::uint64_t heartbeat_ns = 10'000'000;
         std::size_t max_queued = 256;
+        std::uint64_t drift_ppm = 0;  // clocks run up to so many millionths faster or slower, each its own way
+        std::function<std::unique_ptr<Service>(ReplicaId)> make_service{};  // none: commands are kept as they come
     };
 
     explicit Cluster(const Options& options);
@@ -54,6 +66,12 @@ class Cluster {
     void restart(ReplicaId id);
     // Ends its process: its memory is gone.
     void crash(ReplicaId id);
+    // The same, but its memory goes on answering for `ns`; `heard`: peers see its connections close at once.
+    void crash_lingering(ReplicaId id, std::uint64_t ns, bool heard);
+    // Its process does nothing for `ns`, as when the state machine takes so long.
+    void hang(ReplicaId id, std::uint64_t ns);
+    // Its wall clock jumps.
+    void jump_clock(ReplicaId id, std::int64_t ns) { nodes_.at(id)->wall_jump_ns += ns; }
     // A paused process does nothing, but its memory is there for others to read and write.
     void pause(ReplicaId id);
     void resume(ReplicaId id);
@@ -71,6 +89,8 @@ class Cluster {
         return true;
     }
 
+    // Numbers that name proposals, each once.
+    std::uint64_t next_number() { return ++proposals_; }
     // Proposes through `id`; the number is the command (padded with blanks to `bytes`). False if it was not taken.
     bool propose(ReplicaId id, std::size_t bytes = 0);
     void read(ReplicaId id);
@@ -82,16 +102,25 @@ class Cluster {
     // The one that leads in the highest ballot, if any.
     std::optional<ReplicaId> leader() const;
     bool alive(ReplicaId id) const { return nodes_.contains(id); }
+    // Whether the memory of a dead life of it still answers.
+    bool lingers(ReplicaId id) const;
     bool paused(ReplicaId id) const { return nodes_.at(id)->paused; }
     const core::Core& core(ReplicaId id) const { return nodes_.at(id)->driver->core(); }
     replica::Driver& driver(ReplicaId id) { return *nodes_.at(id)->driver; }
     transport::sim::SimFabric& fabric(ReplicaId id) { return *nodes_.at(id)->fabric; }
     const Recorder& recorder(ReplicaId id) const { return *nodes_.at(id)->recorder; }
+    Service& service(ReplicaId id) { return *nodes_.at(id)->service; }
+    std::size_t replicas() const { return options_.replicas; }
+    // Turns of all drivers so far.
+    std::uint64_t turns() const { return turns_; }
     std::vector<ReplicaId> ids() const;
     // What every replica is doing, a line each, for a person.
     std::string describe() const;
     transport::sim::Network& network() { return network_; }
     History& history() { return history_; }
+
+    // Where to tell, for a person, what happens: who leads, what is sent. None: nowhere.
+    std::function<void(const std::string&)> trace;
 
  private:
     struct Node final : replica::Clock, replica::FormationStore {
@@ -104,16 +133,25 @@ class Cluster {
         Incarnation incarnation;
         std::unique_ptr<transport::sim::SimFabric> fabric;
         std::vector<std::byte> scratch_storage;
+        std::unique_ptr<Service> service;
         std::unique_ptr<Recorder> recorder;
         replica::RequestQueue queue;
         std::unique_ptr<replica::Driver> driver;
         bool paused = false;
+        std::int64_t drift_ppm = 0;
+        std::int64_t wall_jump_ns = 0;
+        std::uint64_t busy_until_ns = 0;
+        std::uint64_t batches = 0;     // applied before the present turn
+        Role role = Role::forming;     // as last told
         std::uint64_t turn_at_ns = 0;  // the one turn that is planned; 0: none
         std::uint64_t plan = 0;        // rises with each plan: older ones are void
     };
 
     void plan_turn(Node& node, std::uint64_t at_ns);
     void turn(Node& node);
+    void check_node(Node& node);
+    void landed(ReplicaId at, ReplicaId writer, Incarnation writer_life);
+    void tell(const std::string& text) const;
     void start(ReplicaId id, bool form);
     core::CoreOptions core_options(ReplicaId id, Incarnation incarnation, bool form);
 
@@ -121,7 +159,9 @@ class Cluster {
     transport::sim::Network network_;
     History history_;
     std::map<ReplicaId, std::unique_ptr<Node>> nodes_;
+    std::map<std::uint64_t, std::unique_ptr<transport::sim::SimFabric>> lingering_;  // by a number of their own
     std::uint64_t proposals_ = 0;
+    std::uint64_t turns_ = 0;
 };
 
 }  // namespace lockstep::sim

@@ -1,10 +1,19 @@
-#include "tests/sim/history.h"
+#include "sim/history.h"
 
 #include "consensus/core/random.h"
 
 #include <algorithm>
 
 namespace lockstep::sim {
+
+namespace {
+
+// Longer than any entry waits between its stamp and its application.
+constexpr std::uint64_t kStampSlackNs = 60'000'000'000;
+constexpr std::uint64_t kWindowNs = 100'000'000;
+constexpr std::size_t kMostInWindow = 20'000;  // a long pause ends with many an answer
+
+}  // namespace
 
 void History::leads(ReplicaId id, Ballot ballot) {
     const auto [known, fresh] = leaders_.emplace(ballot, id);
@@ -27,7 +36,7 @@ void History::committed(ReplicaId id, Incarnation incarnation, Index index, std:
                         " has the second");
 }
 
-void History::applied(ReplicaId id, Incarnation incarnation, Index index, const std::string& command) {
+void History::applied(ReplicaId id, Incarnation incarnation, Index index, std::string_view command) {
     // Every life's n-th command is everybody's n-th, so nothing is left out, and nothing comes twice.
     const std::size_t nth = applied_count_[{id, incarnation}]++;
     if (nth == commands_.size()) {
@@ -39,8 +48,49 @@ void History::applied(ReplicaId id, Incarnation incarnation, Index index, const 
     }
     const auto& [known_index, known_command] = commands_[nth];
     if (known_index != index || known_command != command)
-        throw Violation(to_string(id) + " applies '" + command + "' at " + to_string(index) +
+        throw Violation(to_string(id) + " applies '" + std::string(command) + "' at " + to_string(index) +
                         " where others applied '" + known_command + "' at " + to_string(known_index));
+}
+
+// Every replica applies the same entries, so the first to apply an entry speaks for all.
+void History::stamped(Index index, Ballot ballot, std::uint64_t timestamp_ns, std::uint64_t now_ns) {
+    if (index <= newest_stamp_.index) return;
+    if (timestamp_ns < newest_stamp_.timestamp_ns)
+        throw Violation("time goes back at index " + to_string(index));
+    if (ballot != newest_stamp_.ballot) {
+        newest_stamp_ = {index, ballot, timestamp_ns, timestamp_ns, now_ns};
+        return;
+    }
+    newest_stamp_.index = index;
+    newest_stamp_.timestamp_ns = timestamp_ns;
+    // An entry is applied after it was stamped; what it may have waited to be applied at first is allowed for.
+    const std::uint64_t stamps = timestamp_ns - newest_stamp_.ballot_began_ns;
+    const std::uint64_t went_by = now_ns - newest_stamp_.ballot_began_at_ns + kStampSlackNs;
+    if (stamps > went_by + went_by / 4)
+        throw Violation("the time of ballot " + to_string(ballot) + " runs ahead by " +
+                        std::to_string(stamps - went_by) + " ns at index " + to_string(index));
+}
+
+void History::state(ReplicaId id, Index index, std::uint64_t digest) {
+    const auto [known, fresh] = digests_.emplace(index, digest);
+    if (!fresh && known->second != digest)
+        throw Violation("the state of " + to_string(id) + " at " + to_string(index) + " differs from another's");
+}
+
+void History::wrote(ReplicaId id, Incarnation incarnation, Ballot ballot, ReplicaId writer, Incarnation writer_life) {
+    const auto [known, fresh] = writers_.emplace(std::pair{Life{id, incarnation}, ballot}, writer_life);
+    if (ballot.leader() == writer && known->second == writer_life) return;
+    throw Violation("the ring of " + to_string(id) + ", which has promised " + to_string(ballot) +
+                    ", was written by " + to_string(writer) +
+                    (ballot.leader() == writer ? ", by two lives of it" : ""));
+}
+
+void History::sent(ReplicaId id, std::uint64_t now_ns) {
+    Window& window = windows_[id];
+    if (now_ns - window.began_ns > kWindowNs) window = {now_ns, 0};
+    if (++window.sent > kMostInWindow)
+        throw Violation(to_string(id) + " sent more than " + std::to_string(kMostInWindow) + " messages in " +
+                        std::to_string(kWindowNs / 1'000'000) + " ms");
 }
 
 void History::ended(std::uint64_t number, const Outcome& outcome) {

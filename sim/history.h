@@ -9,6 +9,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lockstep::sim {
@@ -16,6 +17,11 @@ namespace lockstep::sim {
 // A safety rule is broken: the message says which, where and when.
 struct Violation : std::runtime_error {
     using std::runtime_error::runtime_error;
+};
+
+// The cluster does not get on though nothing hinders it.
+struct NoProgress : Violation {
+    using Violation::Violation;
 };
 
 // The checkers. Every call throws Violation where what it is told cannot be.
@@ -28,7 +34,17 @@ class History {
     // for ever, and never less than before.
     void committed(ReplicaId id, Incarnation incarnation, Index index, std::uint64_t checksum);
     // Life `incarnation` of `id` applies `command`: in order, none left out or twice, the same everywhere.
-    void applied(ReplicaId id, Incarnation incarnation, Index index, const std::string& command);
+    void applied(ReplicaId id, Incarnation incarnation, Index index, std::string_view command);
+    // The entry at `index` bears this ballot and time: times never go back, and within a ballot they do not run ahead
+    // of the time that goes by, `now_ns`, whatever the leader's wall clock does.
+    void stamped(Index index, Ballot ballot, std::uint64_t timestamp_ns, std::uint64_t now_ns);
+    // After the entry at `index`, `id` has a state of this digest: the same on all.
+    void state(ReplicaId id, Index index, std::uint64_t digest);
+    // Life `incarnation` of `id`, which has promised `ballot`, got bytes into its ring from `writer`: that ballot's
+    // leader, and one life of it.
+    void wrote(ReplicaId id, Incarnation incarnation, Ballot ballot, ReplicaId writer, Incarnation writer_life);
+    // `id` sends a control message at this time: no more of them than there is reason for.
+    void sent(ReplicaId id, std::uint64_t now_ns);
 
     // -- Clients --
     // A new proposal, by number; its command must contain the number alone.
@@ -61,6 +77,21 @@ class History {
     std::map<Life, Index> commit_of_;
     std::vector<std::pair<Index, std::string>> commands_;  // as first applied by any replica
     std::map<Life, std::size_t> applied_count_;
+    struct Stamp {
+        Index index;
+        Ballot ballot;
+        std::uint64_t timestamp_ns = 0;
+        std::uint64_t ballot_began_ns = 0;      // by the stamps
+        std::uint64_t ballot_began_at_ns = 0;   // by the network's time
+    };
+    Stamp newest_stamp_;
+    std::map<Index, std::uint64_t> digests_;
+    std::map<std::pair<Life, Ballot>, Incarnation> writers_;
+    struct Window {
+        std::uint64_t began_ns = 0;
+        std::size_t sent = 0;
+    };
+    std::map<ReplicaId, Window> windows_;
 
     std::set<std::uint64_t> open_;
     std::map<std::uint64_t, Index> acknowledged_;

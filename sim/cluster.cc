@@ -1,6 +1,8 @@
-#include "tests/sim/cluster.h"
+#include "sim/cluster.h"
 
+#include "consensus/replica/codec.h"
 #include "log/check.h"
+#include "sim/describe.h"
 
 #include <algorithm>
 
@@ -20,14 +22,20 @@ std::span<std::byte> aligned(std::vector<std::byte>& storage, std::size_t bytes)
 }  // namespace
 
 void Recorder::apply(std::span<const Entry> batch, Replies& replies) {
+    ++batches_;
     for (std::size_t i = 0; i < batch.size(); ++i) {
-        const auto* text = reinterpret_cast<const char*>(batch[i].command.data());
-        std::string command(text, batch[i].command.size());
-        command.resize(command.find(' ') == std::string::npos ? command.size() : command.find(' '));
-        replies.set(i, batch[i].command);
-        history_.applied(id_, incarnation_, batch[i].index, command);
-        commands_[batch[i].index] = std::move(command);
+        const Entry& entry = batch[i];
+        const std::string_view text(reinterpret_cast<const char*>(entry.command.data()), entry.command.size());
+        const std::string_view command = text.substr(0, text.find(' '));
+        history_.applied(id_, incarnation_, entry.index, command);
+        history_.stamped(entry.index, entry.ballot, entry.timestamp_ns, network_.now_ns());
+        if (service_ != nullptr) continue;
+        replies.set(i, entry.command);
+        commands_[entry.index] = std::string(command);
     }
+    if (service_ == nullptr) return;
+    service_->apply(batch, replies);
+    history_.state(id_, batch.back().index, service_->digest());
 }
 
 Cluster::Node::Node(Cluster& owner, ReplicaId node_id, Incarnation life, bool form)
@@ -36,17 +44,24 @@ Cluster::Node::Node(Cluster& owner, ReplicaId node_id, Incarnation life, bool fo
       incarnation(life),
       fabric(owner.network_.attach(node_id, life)),
       scratch_storage(owner.options_.ring_bytes + kAlignment),
-      recorder(std::make_unique<Recorder>(owner.history_, node_id, life)),
+      service(owner.options_.make_service ? owner.options_.make_service(node_id) : nullptr),
+      recorder(std::make_unique<Recorder>(owner.history_, owner.network_, node_id, life, service.get())),
       queue(owner.options_.max_queued, std::size_t{1} << 20) {
+    if (const std::uint64_t most = owner.options_.drift_ppm; most != 0)
+        drift_ppm = static_cast<std::int64_t>(owner.network_.random().below(2 * most + 1)) -
+                    static_cast<std::int64_t>(most);
     driver = std::make_unique<replica::Driver>(owner.core_options(id, life, form), *fabric,
                                                aligned(scratch_storage, owner.options_.ring_bytes), *recorder, queue,
                                                *this, *this);
 }
 
 core::Now Cluster::Node::now() {
-    // Each replica's clocks have a zero of their own.
+    // Each replica's clocks have a zero of their own, and run at a speed of their own.
     const std::uint64_t skew = std::uint64_t{id.value} * 1'000'000'007;
-    return {cluster.network_.now_ns() + skew, cluster.network_.now_ns() + 1'600'000'000'000'000'000 + skew};
+    const std::uint64_t time_ns = cluster.network_.now_ns();
+    const auto ahead = static_cast<std::uint64_t>(static_cast<std::int64_t>(time_ns / 1'000'000) * drift_ppm);
+    return {time_ns + skew + ahead,
+            time_ns + skew + ahead + 1'600'000'000'000'000'000 + static_cast<std::uint64_t>(wall_jump_ns)};
 }
 
 Cluster::Cluster(const Options& options) : options_(options), network_(options.seed, options.ring_bytes) {
@@ -55,11 +70,22 @@ Cluster::Cluster(const Options& options) : options_(options), network_(options.s
         if (found == nodes_.end() || found->second->paused) return;
         plan_turn(*found->second, network_.now_ns() + (soon ? kTurnNs : kUnnoticedNs));
     };
+    network_.on_landed = [this](ReplicaId at, ReplicaId writer, Incarnation writer_life) {
+        landed(at, writer, writer_life);
+    };
+    network_.on_message = [this](ReplicaId from, ReplicaId to, std::span<const std::byte> message) {
+        history_.sent(from, network_.now_ns());
+        if (!trace) return;
+        const auto decoded = replica::decode(message);
+        tell(to_string(from) + " to " + to_string(to) + ": " +
+             (decoded ? describe_message(decoded.value()) : decoded.error().message()));
+    };
 }
 
 Cluster::~Cluster() {
     network_.on_arrival = nullptr;
     nodes_.clear();
+    lingering_.clear();
 }
 
 core::CoreOptions Cluster::core_options(ReplicaId id, Incarnation incarnation, bool form) {
@@ -98,6 +124,29 @@ void Cluster::crash(ReplicaId id) {
     nodes_.erase(id);
 }
 
+void Cluster::crash_lingering(ReplicaId id, std::uint64_t ns, bool heard) {
+    Node& node = *nodes_.at(id);
+    node.fabric->outlive_process(heard);
+    node.driver->stop();
+    node.driver.reset();
+    const std::uint64_t number = next_number();
+    lingering_[number] = std::move(node.fabric);
+    nodes_.erase(id);
+    network_.at(network_.now_ns() + ns, [this, number] { lingering_.erase(number); });
+}
+
+bool Cluster::lingers(ReplicaId id) const {
+    return std::ranges::any_of(lingering_, [&](const auto& one) { return one.second->id() == id; });
+}
+
+void Cluster::hang(ReplicaId id, std::uint64_t ns) {
+    Node& node = *nodes_.at(id);
+    node.busy_until_ns = std::max(node.busy_until_ns, network_.now_ns() + ns);
+    if (node.paused) return;
+    node.turn_at_ns = 0;
+    plan_turn(node, node.busy_until_ns);
+}
+
 void Cluster::pause(ReplicaId id) {
     nodes_.at(id)->paused = true;
     ++nodes_.at(id)->plan;
@@ -111,6 +160,7 @@ void Cluster::resume(ReplicaId id) {
 }
 
 void Cluster::plan_turn(Node& node, std::uint64_t at_ns) {
+    at_ns = std::max(at_ns, node.busy_until_ns);
     if (node.turn_at_ns != 0 && node.turn_at_ns <= at_ns) return;
     node.turn_at_ns = at_ns;
     network_.at(at_ns, [this, id = node.id, life = node.incarnation, plan = ++node.plan] {
@@ -122,13 +172,42 @@ void Cluster::plan_turn(Node& node, std::uint64_t at_ns) {
 
 void Cluster::turn(Node& node) {
     node.turn_at_ns = 0;
+    ++turns_;
     const auto turned = node.driver->turn(std::chrono::nanoseconds{0});
     LOCKSTEP_CHECK(turned.ok());
-    const core::Core& core = node.driver->core();
-    history_.committed(node.id, node.incarnation, core.commit().index, core.commit().checksum);
-    if (core.role() == Role::leader) history_.leads(node.id, core.promised());
+    check_node(node);
+    const transport::sim::Faults& faults = network_.faults();
+    if (node.batches != node.recorder->batches()) {
+        node.batches = node.recorder->batches();
+        if (faults.apply_slow_chance != 0 && network_.random().below(1'000'000) < faults.apply_slow_chance)
+            node.busy_until_ns = network_.now_ns() + network_.random().below(faults.apply_slow_ns + 1);
+    }
     const auto patience = static_cast<std::uint64_t>(node.driver->patience().count());
     plan_turn(node, network_.now_ns() + std::max(patience, kTurnNs));
+}
+
+void Cluster::check_node(Node& node) {
+    const core::Core& core = node.driver->core();
+    history_.committed(node.id, node.incarnation, core.commit().index, core.commit().checksum);
+    const Role role = core.role();
+    if (role == Role::leader) history_.leads(node.id, core.promised());
+    if (node.fabric->lanes() >= options_.replicas)
+        throw Violation(to_string(node.id) + " holds " + std::to_string(node.fabric->lanes()) + " lanes");
+    if (role == node.role) return;
+    node.role = role;
+    tell(to_string(node.id) + " is " + lockstep::to_string(role) + " in ballot " + to_string(core.promised()));
+}
+
+// A ring is written by the leader, or the candidate, of the ballot that its owner has promised.
+void Cluster::landed(ReplicaId at, ReplicaId writer, Incarnation writer_life) {
+    const auto found = nodes_.find(at);
+    if (found == nodes_.end()) return;
+    const Node& node = *found->second;
+    history_.wrote(node.id, node.incarnation, node.driver->core().promised(), writer, writer_life);
+}
+
+void Cluster::tell(const std::string& text) const {
+    if (trace) trace(text);
 }
 
 void Cluster::run_for(std::uint64_t ns) {
@@ -138,7 +217,7 @@ void Cluster::run_for(std::uint64_t ns) {
 }
 
 bool Cluster::propose(ReplicaId id, std::size_t bytes) {
-    const std::uint64_t number = ++proposals_;
+    const std::uint64_t number = next_number();
     std::string command = std::to_string(number);
     if (bytes > command.size()) command.resize(bytes, ' ');
     history_.proposed(number);

@@ -1,0 +1,53 @@
+// The bugs that can be planted: one line each, where in the code it is asked for says what it does. sim/bugs.cc tells
+// what rule each breaks, and within how many seeds the simulator must find it.
+#pragma once
+
+#include <cstdint>
+
+namespace lockstep {
+
+enum class PlantedBug : std::uint8_t {
+    none,
+    // transport/sim
+    fence_skipped,
+    packet_after_fence,
+    old_lane_counted,
+    // log
+    chain_seed_ignored,
+    no_reserve,
+    // consensus/core
+    scan_before_fence,
+    pre_vote_raises_ballot,
+    promise_forgotten,
+    lower_ballot_promised,
+    low_mark_not_raised,
+    index_before_ballot,
+    adoption_by_index_only,
+    adoption_unverified,
+    adoption_into_own_ring,
+    adoption_clears_own_tail,
+    adoption_impossible_retried,
+    retry_forgotten,
+    majority_off_by_one,
+    old_ballot_counted,
+    no_op_before_majority,
+    open_number_ignored,
+    incarnation_ignored,
+    ring_overwritten_unapplied,
+    ring_reused_while_read,
+    kept_for_majority_off,
+    follower_space_ignored,
+    tail_believed,
+    certificate_unchecked,
+    certificate_needs_own_ballot,
+    read_before_no_op,
+    read_without_round,
+    probe_reused,
+    stale_heartbeat_heard,
+    wall_clock_stamped,
+};
+
+// The one that is planted now. For one thread's use.
+inline PlantedBug planted_bug = PlantedBug::none;
+
+}  // namespace lockstep

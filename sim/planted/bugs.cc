@@ -1,0 +1,62 @@
+#include "sim/planted/bugs.h"
+
+#include <algorithm>
+#include <array>
+
+namespace lockstep::sim {
+
+namespace {
+
+#define LOCKSTEP_BUG(name, rules, what, seeds) Bug{PlantedBug::name, #name, rules, what, seeds}
+
+constexpr std::array kBugs{
+    LOCKSTEP_BUG(fence_skipped, "S2 F3", "a fence leaves the lane standing", 50),
+    LOCKSTEP_BUG(packet_after_fence, "F3", "one packet lands after the fence", 50),
+    LOCKSTEP_BUG(old_lane_counted, "S10 F5", "a completion of an ended lane counts on the next one", 200),
+    LOCKSTEP_BUG(chain_seed_ignored, "section 4", "an entry is not chained to the one before, by checksum and ballot",
+                 0),
+    LOCKSTEP_BUG(no_reserve, "section 4", "commands fill the ring to its last byte", 200),
+    LOCKSTEP_BUG(scan_before_fence, "S2", "the ring is scanned before the lane is fenced", 1000),
+    LOCKSTEP_BUG(pre_vote_raises_ballot, "S3", "a granted pre-vote is kept as a promise", 50),
+    LOCKSTEP_BUG(promise_forgotten, "S1", "who suspects its leader forgets its promise", 50),
+    LOCKSTEP_BUG(lower_ballot_promised, "S1", "a lower ballot than before is promised", 200),
+    LOCKSTEP_BUG(low_mark_not_raised, "S6", "the low mark stays below what was reported free", 200),
+    LOCKSTEP_BUG(index_before_ballot, "S4", "logs are compared by (index, ballot)", 500),
+    LOCKSTEP_BUG(adoption_by_index_only, "S4", "logs are compared by index", 500),
+    LOCKSTEP_BUG(adoption_unverified, "S4 F6", "as much is adopted as can be read", 1500),
+    LOCKSTEP_BUG(adoption_into_own_ring, "S4", "the adopted log is read straight into the own ring", 0),
+    LOCKSTEP_BUG(adoption_clears_own_tail, "S4", "the own tail is cut before the other is there", 3000),
+    LOCKSTEP_BUG(adoption_impossible_retried, "S3", "one that cannot adopt campaigns again and asks nobody else", 2000),
+    LOCKSTEP_BUG(retry_forgotten, "section 8", "a lost wake-up: the timer of the next campaign is not set", 100),
+    LOCKSTEP_BUG(majority_off_by_one, "S7", "half is a majority of an even number", 300),
+    LOCKSTEP_BUG(old_ballot_counted, "S6", "entries of older ballots are committed by counting", 3000),
+    LOCKSTEP_BUG(no_op_before_majority, "S6", "the no-op is appended before a majority holds what was adopted", 3000),
+    LOCKSTEP_BUG(open_number_ignored, "S1 S10", "an answer to an older open is taken for the newest", 0),
+    LOCKSTEP_BUG(incarnation_ignored, "S12", "a life without memory counts as the voter that it was", 3000),
+    LOCKSTEP_BUG(ring_overwritten_unapplied, "S11", "the leader overwrites what is not applied", 100),
+    LOCKSTEP_BUG(ring_reused_while_read, "S11 F9", "the leader overwrites what an unfinished write reads", 3000),
+    LOCKSTEP_BUG(kept_for_majority_off, "S6", "nothing is kept to repair a majority from", 0),
+    LOCKSTEP_BUG(follower_space_ignored, "S11", "a follower's free space is not asked for", 300),
+    LOCKSTEP_BUG(tail_believed, "S8", "entries of older ballots behind the promised one's are believed", 200),
+    LOCKSTEP_BUG(certificate_unchecked, "S9", "a commit notice is believed without its checksum", 200),
+    LOCKSTEP_BUG(certificate_needs_own_ballot, "S9", "a notice is believed about entries of the promised ballot only",
+                 0),
+    LOCKSTEP_BUG(read_before_no_op, "S15", "a read does not wait for the own no-op", 200),
+    LOCKSTEP_BUG(read_without_round, "S15", "a read asks no majority", 200),
+    LOCKSTEP_BUG(probe_reused, "S15", "a read takes a probe that was posted before it", 200),
+    LOCKSTEP_BUG(stale_heartbeat_heard, "section 8", "a board counts as heard whose heartbeats stand still", 1500),
+    LOCKSTEP_BUG(wall_clock_stamped, "section 8", "entries bear the wall clock's time", 200),
+};
+
+#undef LOCKSTEP_BUG
+
+}  // namespace
+
+std::span<const Bug> bugs() { return kBugs; }
+
+const Bug* bug_named(const std::string& name) {
+    const auto found = std::ranges::find(kBugs, name, [](const Bug& bug) { return std::string(bug.name); });
+    return found == kBugs.end() ? nullptr : &*found;
+}
+
+}  // namespace lockstep::sim

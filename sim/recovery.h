@@ -1,0 +1,26 @@
+// What must follow when faults end: a leader, commits, and everybody up to date, each within a bound.
+#pragma once
+
+#include "sim/clients.h"
+#include "sim/cluster.h"
+
+#include <cstdint>
+#include <optional>
+
+namespace lockstep::sim {
+
+struct Recovered {
+    bool excused = false;  // a replica is lost, and what is left cannot repair one another in memory mode
+    std::uint64_t to_leader_ns = 0;
+    std::uint64_t to_commit_ns = 0;
+};
+
+// Whether `id` may lose its memory: in memory mode there is no way back for a crashed replica, nor yet for one that
+// fell off the ring; together they must stay a minority, else there is rightly no progress.
+bool may_crash(const Cluster& cluster, ReplicaId id);
+
+// Ends all faults but that `paused`, where there is one, is paused, and lets the cluster recover. Throws NoProgress if
+// it does not. The caller restores the faults.
+Recovered recover(Cluster& cluster, Clients& clients, std::optional<ReplicaId> paused);
+
+}  // namespace lockstep::sim

@@ -1,0 +1,52 @@
+// The simulator is checked: each known bug, planted, must be found within its number of seeds.
+#include "sim/apart.h"
+#include "sim/draw.h"
+#include "sim/planted/bugs.h"
+
+#include <gtest/gtest.h>
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+
+namespace lockstep::sim {
+namespace {
+
+constexpr std::chrono::seconds kLimit{30};  // of real time, for a run that takes well below one
+
+class Planted : public testing::TestWithParam<Bug> {
+ protected:
+    void SetUp() override { spdlog::set_level(spdlog::level::off); }
+    void TearDown() override { planted_bug = PlantedBug::none; }
+};
+
+TEST_P(Planted, is_found) {
+    if (GetParam().seeds == 0) GTEST_SKIP() << "random runs do not find it; docs/testing.md says what guards it";
+    planted_bug = GetParam().bug;
+    for (std::uint64_t seed = 1; seed <= GetParam().seeds; ++seed) {
+        const RunResult result = run_apart(draw(seed), kLimit);
+        if (result.failure == Failure::none) continue;
+        std::printf("seed %llu: %s: %s\n", static_cast<unsigned long long>(seed), to_string(result.failure),
+                    result.what.substr(0, result.what.find('\n')).c_str());
+        return;
+    }
+    FAIL() << GetParam().what << ": not found in " << GetParam().seeds << " seeds";
+}
+
+INSTANTIATE_TEST_SUITE_P(Bugs, Planted, testing::ValuesIn(bugs().begin(), bugs().end()),
+                         [](const auto& tested) { return tested.param.name; });
+
+TEST(PlantedNothing, is_not_found) {
+    spdlog::set_level(spdlog::level::off);
+    for (std::uint64_t seed = 1; seed <= 20; ++seed)
+        EXPECT_EQ(run_apart(draw(seed), kLimit).failure, Failure::none) << "seed " << seed;
+}
+
+TEST(PlantedBugs, have_a_line_each) {
+    // The list's last one stands for all: the enumeration has no gaps.
+    EXPECT_EQ(bugs().size(), static_cast<std::size_t>(PlantedBug::wall_clock_stamped));
+    for (std::size_t at = 0; at < bugs().size(); ++at)
+        EXPECT_EQ(static_cast<std::size_t>(bugs()[at].bug), at + 1) << bugs()[at].name;
+}
+
+}  // namespace
+}  // namespace lockstep::sim
