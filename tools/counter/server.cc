@@ -42,7 +42,12 @@ Server::Server(ServerOptions options, Log& log, Machine& machine)
     };
 }
 
-Server::~Server() { stop(); }
+Server::~Server() {
+    stop();
+    // What the log has ended since is let go.
+    io_.restart();
+    io_.poll();
+}
 
 Result<void> Server::bind() {
     error_code error;

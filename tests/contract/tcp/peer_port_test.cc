@@ -199,7 +199,7 @@ TEST_F(PeerPort, hello_that_comes_in_pieces_with_frames_behind_it_is_understood)
     fabric_->revoke_incoming();
     EXPECT_EQ(fabric_->ring()[64], std::byte{'x'});
     EXPECT_EQ(fabric_->ring()[127], std::byte{'x'});
-    EXPECT_EQ(fabric_->ring()[kRing], std::byte{5});
+    EXPECT_EQ(fabric_->ring().data()[kRing], std::byte{5});
 }
 
 TEST_F(PeerPort, lane_frame_out_of_bounds_ends_the_lane_and_reaches_nothing) {

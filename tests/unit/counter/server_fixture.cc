@@ -33,11 +33,16 @@ void ServerTest::start_server(ReplicaId id) {
     servers_[id] = std::move(server);
 }
 
-void ServerTest::end_server(ReplicaId id) { servers_.erase(id); }
+void ServerTest::end_server(ReplicaId id) {
+    servers_.at(id)->stop();
+    ended_.push_back(std::move(servers_.at(id)));
+    servers_.erase(id);
+}
 
 void ServerTest::TearDown() {
     if (cluster_) cluster_->stop();
     servers_.clear();
+    ended_.clear();
 }
 
 }  // namespace lockstep::counter

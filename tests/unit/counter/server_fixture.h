@@ -9,6 +9,7 @@
 
 #include <map>
 #include <memory>
+#include <vector>
 
 namespace lockstep::counter {
 
@@ -30,6 +31,7 @@ class ServerTest : public testing::Test {
     std::unique_ptr<FakeCluster> cluster_;
     std::map<ReplicaId, std::uint16_t> ports_;
     std::map<ReplicaId, std::unique_ptr<Server>> servers_;
+    std::vector<std::unique_ptr<Server>> ended_;  // the cluster still holds requests of theirs
 };
 
 }  // namespace lockstep::counter
