@@ -12,7 +12,7 @@ namespace {
 // None of the WAL's own handles: a log can be looked at while it is written.
 constexpr FileHandle kRecoveryFile = kMaxOpenFiles - 1;
 constexpr FileHandle kNextFile = kMaxOpenFiles - 2;  // the segment behind it, so that the system reads ahead
-constexpr std::uint64_t kReadBytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t kReadBytes = 256 * 1024;  // verified while it is still in the cache
 
 using BlockBytes = std::array<std::byte, kBlockBytes>;
 

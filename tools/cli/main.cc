@@ -1,4 +1,6 @@
-// lockstep: looks after replicas. One subcommand so far: what this machine can do for one.
+// lockstep: looks after replicas: what this machine can do for one, and what is in its log on disk.
+#include "tools/cli/log.h"
+
 #include <lockstep/doctor.h>
 #include <lockstep/options.h>
 
@@ -62,7 +64,9 @@ int run(int argc, char** argv) {
         ->excludes(file);
     command->add_option("--device", asked.rdma_device, "Use this RDMA device")->excludes(file);
     command->footer("Ends with 1 if there is a problem, marked !!, with 2 if it cannot look.");
+    const auto log_command = add_log_command(app);
     CLI11_PARSE(app, argc, argv);
+    if (!*command) return log_command();
     if (!config.empty()) {
         auto question = question_of(config);
         if (!question) {

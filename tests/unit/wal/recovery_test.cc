@@ -224,6 +224,17 @@ TEST(WalRecovery, rot_in_the_newest_floor_makes_the_end_suspect) {
     EXPECT_EQ(world.recover_now()->owed, recovered->owed);
 }
 
+// Floors of the life before never count for more than those of this one.
+TEST(WalRecovery, floors_grow_over_a_restart) {
+    WalWorld world(1);
+    fill(world, 3 * kRing);
+    world.restart();
+    fill(world, 4 * kRing + 1000);
+    const Point victim = world.points.lower_bound(4 * kRing + 100)->second;
+    flip(world, victim.position + 10);
+    EXPECT_EQ(world.recover_now()->found, Damage::corrupt);
+}
+
 TEST(WalRecovery, missing_segments_are_corruption) {
     for (const std::uint64_t lap : {0u, 1u, 2u, 3u}) {
         WalWorld world(1);
