@@ -1,0 +1,53 @@
+// The thread that waits for the disk, so that the protocol's thread never does.
+#pragma once
+
+#include "log/disk/disk.h"
+#include "log/wal/wal.h"
+
+#include <lockstep/result.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+namespace lockstep {
+
+// Performs a WAL's jobs, one at a time. All calls come from one thread, the protocol's, and none blocks but the
+// destructor.
+class DiskThread {
+ public:
+    // `wake` is called by the disk's thread when a job has ended, so that the protocol's thread calls `turn`. Until the
+    // destructor has returned, `disk` is used by no other thread.
+    DiskThread(log::Disk& disk, std::function<void()> wake);
+    // Waits for the operation that runs; jobs that have not begun an operation do not begin it.
+    ~DiskThread();
+    DiskThread(const DiskThread&) = delete;
+    DiskThread& operator=(const DiskThread&) = delete;
+
+    // Tells the WAL how its job ended, if it has, and begins the next one, if there is one. Whether one has ended: what
+    // is durable may be more than before, or the WAL has stopped. Call it after every change of the WAL, too.
+    bool turn(log::Wal& wal);
+
+    // For how long the operation that runs now has done so; zero if none does. A disk that hangs shows here: an
+    // operation cannot be called off, but a replica can stop counting on it.
+    std::chrono::nanoseconds waiting() const;
+
+ private:
+    void run();
+
+    log::Disk& disk_;
+    const std::function<void()> wake_;
+    mutable std::mutex mutex_;
+    std::condition_variable begun_;
+    const log::DiskJob* job_ = nullptr;  // until its outcome is there
+    std::optional<Result<void>> outcome_;
+    std::optional<std::chrono::steady_clock::time_point> operation_since_;
+    bool ending_ = false;
+    std::thread thread_;
+};
+
+}  // namespace lockstep
