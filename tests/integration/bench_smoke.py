@@ -74,6 +74,15 @@ class Bench(unittest.TestCase):
         ElementTree.parse(self.path("out.svg"))
         self.assert_nothing_left()
 
+    def test_disk_is_measured_alone(self):
+        self.run_bench("disk", "--folder", str(Path(self.path("out.json")).parent), "--bytes", "64,4096", "--seconds",
+                       "0.05", "--json", self.path("out.json"), limit_s=30)
+        rows = json.loads(Path(self.path("out.json")).read_text())
+        self.assertEqual([row["bytes"] for row in rows], [64, 4096])
+        for row in rows:
+            self.assertGreater(row["sync_p50_us"], 0)
+            self.assertGreater(row["syncs_per_s"], 0)
+
     def test_limit_alone_has_no_commit_numbers(self):
         self.run_bench("limit", "--bytes", "64", "--depth", "1", "--polling", "spin", "--rounds", "1", "--seconds",
                        "0.05", "--json", self.path("out.json"), limit_s=30)

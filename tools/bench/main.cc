@@ -1,5 +1,6 @@
 // lockstep-bench: how fast a cluster of three commits, and how near that is to what the machine gives.
 #include "tools/bench/compare.h"
+#include "tools/bench/disk_limit.h"
 #include "tools/bench/failover.h"
 #include "tools/bench/instructions.h"
 #include "tools/bench/limit.h"
@@ -65,6 +66,22 @@ void add_measurements(CLI::App& app, Plan& plan, Action& action) {
             action = [&plan] { return run_compare(plan); };
         });
     }
+}
+
+void add_disk_limit(CLI::App& app, DiskLimitPlan& plan, Action& action) {
+    CLI::App* disk = app.add_subcommand("disk", "What the disk does: write some bytes, fdatasync, one at a time");
+    disk->add_option("--folder", plan.folder, "On the disk that is meant; needs 64 MiB there")
+        ->check(CLI::ExistingDirectory)
+        ->capture_default_str();
+    disk->add_option("--bytes", plan.bytes, "Bytes of a write")
+        ->delimiter(',')
+        ->check(CLI::Range(1, 1 << 20))
+        ->capture_default_str();
+    disk->add_option("--seconds", plan.seconds, "How long each measurement takes")
+        ->check(CLI::Range(0.01, 600.0))
+        ->capture_default_str();
+    disk->add_option("--json", plan.json, "Write the results there, as one array of objects")->type_name("FILE");
+    disk->callback([&plan, &action] { action = [&plan] { return run_disk_limit(plan); }; });
 }
 
 void add_failover(CLI::App& app, FailoverPlan& plan, Action& action) {
@@ -154,11 +171,13 @@ int run(int argc, char** argv) {
     CLI::App app("Measures Lockstep on this machine. docs/benchmarks.md says how, and how to read the numbers.");
     app.require_subcommand(1);
     Plan plan;
+    DiskLimitPlan disk_plan;
     FailoverPlan failover_plan;
     InstructionsPlan instructions_plan;
     Part part;
     Action action;
     add_measurements(app, plan, action);
+    add_disk_limit(app, disk_plan, action);
     add_failover(app, failover_plan, action);
     add_instructions(app, instructions_plan, action);
     add_parts(app, part, action);

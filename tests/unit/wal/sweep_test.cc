@@ -5,8 +5,7 @@
 namespace lockstep::log {
 namespace {
 
-// One step of a workload, the same for the same seed up to the crash.
-void random_step(WalWorld& world, bool with_new_eras) {
+void random_wish(WalWorld& world, bool with_new_eras) {
     switch (world.random() % 32) {
         case 0: world.promise(); break;
         case 1:
@@ -27,8 +26,18 @@ void random_step(WalWorld& world, bool with_new_eras) {
             for (std::uint64_t count = world.random() % 4; count > 0 && world.room(); --count) world.append_random();
             world.hand_over();
     }
+}
+
+// One step of a workload, the same for the same seed up to the crash.
+void random_step(WalWorld& world, bool with_new_eras) {
+    random_wish(world, with_new_eras);
     // Group commit: several hand-overs to one job, now and then.
-    if (world.random() % 3 != 0) world.work();
+    if (world.random() % 3 == 0) return;
+    const DiskJob* const job = world.wal->next();
+    if (job == nullptr) return;
+    // What is wished while a job is performed: it may be cut, or be of an old era, when it ends.
+    while (world.random() % 3 == 0) random_wish(world, with_new_eras);
+    world.finish(perform_all(world.disk, job->operations()));
 }
 
 // Runs until the disk has lost power, or for that many steps.
