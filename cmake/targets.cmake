@@ -66,17 +66,16 @@ function(lockstep_program name)
     endif()
 endfunction()
 
-# A GoogleTest program that needs RDMA: lockstep_rdma_tests(TARGET NAMES...). ctest runs the cases of a name together,
-# as TARGET.NAME, with the labels contract and rdma.
-function(lockstep_rdma_tests target)
-    add_dependencies(tests_contract ${target})
+# A GoogleTest program that needs RDMA: lockstep_rdma_tests(TARGET LABEL NAMES...). ctest runs the cases of a name
+# together, as TARGET.NAME, with the labels LABEL and rdma.
+function(lockstep_rdma_tests target label)
+    add_dependencies(tests_${label} ${target})
     lockstep_flags(${target})
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests UNITY_BUILD OFF)
-    target_link_libraries(${target} PRIVATE lockstep_transport lockstep_proto lockstep_log GTest::gtest GTest::gmock
-                          GTest::gtest_main)
+    target_link_libraries(${target} PRIVATE GTest::gtest GTest::gmock GTest::gtest_main)
     foreach(name ${ARGN})
         add_test(NAME ${target}.${name} COMMAND ${target} --gtest_filter=*${name}*)
-        set_tests_properties(${target}.${name} PROPERTIES LABELS "contract;rdma" TIMEOUT 1800 RUN_SERIAL ON
+        set_tests_properties(${target}.${name} PROPERTIES LABELS "${label};rdma" TIMEOUT 1800 RUN_SERIAL ON
                              SKIP_REGULAR_EXPRESSION "no active RDMA port here")
     endforeach()
 endfunction()

@@ -23,6 +23,8 @@ struct Flags {
     std::string client_host;
     std::uint16_t client_port = 0;
     std::string polling;
+    std::string transport;
+    std::string rdma_device;
     std::uint64_t ring_bytes = 0;
     std::uint32_t election_timeout_ms = 0;
     std::uint32_t heartbeat_ms = 0;
@@ -35,6 +37,8 @@ struct Flags {
 
 const std::map<std::string, Polling> kPollings = {
     {"blocking", Polling::blocking}, {"adaptive", Polling::adaptive}, {"spin", Polling::spin}};
+const std::map<std::string, Transport> kTransports = {
+    {"tcp", Transport::tcp}, {"rdma", Transport::rdma}, {"auto", Transport::automatic}};
 
 void add_cluster_flags(CLI::App& app, Flags& flags) {
     const std::string group = "The cluster";
@@ -62,6 +66,13 @@ void add_cluster_flags(CLI::App& app, Flags& flags) {
     app.add_option("--polling", flags.polling, "How the protocol's thread waits: blocking, adaptive or spin")
         ->check(CLI::IsMember(kPollings))
         ->type_name("HOW")
+        ->group(group);
+    app.add_option("--transport", flags.transport, "How replicas reach each other: tcp, rdma or auto")
+        ->check(CLI::IsMember(kTransports))
+        ->type_name("HOW")
+        ->group(group);
+    app.add_option("--rdma-device", flags.rdma_device, "The RDMA device to use, not the one with the replica's address")
+        ->type_name("DEVICE")
         ->group(group);
     app.add_option("--ring-bytes", flags.ring_bytes, "The part of the log held in memory: a power of two")
         ->type_name("BYTES")
@@ -161,6 +172,8 @@ void override_options(const Flags& flags, Options& options) {
     if (!flags.data_folder.empty()) options.data_folder = flags.data_folder;
     if (flags.form) options.form = true;
     if (!flags.polling.empty()) options.polling = kPollings.at(flags.polling);
+    if (!flags.transport.empty()) options.transport = kTransports.at(flags.transport);
+    if (!flags.rdma_device.empty()) options.rdma_device = flags.rdma_device;
     if (flags.ring_bytes != 0) options.ring_bytes = flags.ring_bytes;
     if (flags.election_timeout_ms != 0) options.election_timeout_ms = flags.election_timeout_ms;
     if (flags.heartbeat_ms != 0) options.heartbeat_ms = flags.heartbeat_ms;

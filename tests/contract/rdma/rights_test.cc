@@ -69,6 +69,23 @@ TEST_P(Rdma, revoke_in_the_middle_of_a_write_of_many_packets_leaves_a_prefix) {
     EXPECT_GT(cut, 0) << "no write was cut: this has shown nothing";
 }
 
+// Reconnects without end: each lane takes another queue pair at both ends, and leaves nothing behind.
+// LOCKSTEP_RECONNECTS sets how many (100 by default; in the lab each takes some ten milliseconds).
+TEST_P(Rdma, lanes_are_opened_and_fenced_without_end) {
+    const char* text = std::getenv("LOCKSTEP_RECONNECTS");
+    const std::uint64_t rounds = text != nullptr ? std::strtoull(text, nullptr, 10) : 100;
+    start_all();
+    for (std::uint64_t round = 1; round <= rounds; ++round) {
+        const LaneId lane = open_lane(r1, r2);
+        ASSERT_TRUE(write_lands(r1, lane, {0}, 64, round, 1)) << "lane " << round;
+        fabric(r2).revoke_incoming();
+        ASSERT_EQ(difference(r2, {0}, 64, round), std::nullopt) << "lane " << round;
+        ASSERT_TRUE(until({r1}, [&] { return broken(r1, lane); })) << "lane " << round;
+        seen(r1).clear();
+    }
+    RecordProperty("reconnects", static_cast<int>(rounds));
+}
+
 // Each life of a peer is another queue pair, and the old one is gone.
 TEST_P(Rdma, control_pairs_are_made_anew_each_time_that_a_peer_comes_back) {
     start_all();

@@ -64,7 +64,8 @@ Finished run_program(const std::vector<std::string>& args) {
 
 bool program_exists(const std::string& name) { return run_program({name, "--version"}).status == 0; }
 
-Cluster::Cluster(std::vector<std::string> flags) : folder_(temporary_folder()), flags_(std::move(flags)) {
+Cluster::Cluster(std::vector<std::string> flags, Network network)
+    : folder_(temporary_folder()), flags_(std::move(flags)), network_(std::move(network)) {
     for (std::uint16_t& port : peer_ports_) port = free_port();
     for (std::uint16_t& port : client_ports_) port = free_port();
     for (int id = 1; id <= kReplicas; ++id) {
@@ -87,10 +88,11 @@ std::vector<std::string> Cluster::command(int id) const {
         "--cluster-id",   "4711",   "--data-folder", folder_ + "/data" + std::to_string(id)};
     for (int member = 1; member <= kReplicas; ++member) {
         args.push_back("--member");
-        args.push_back(std::to_string(member) + "=127.0.0.1:" + std::to_string(peer_ports_[index(member)]) +
-                       ",127.0.0.1:" + std::to_string(client_ports_[index(member)]));
+        args.push_back(std::to_string(member) + "=" + network_.hosts[index(member)] + ":" +
+                       std::to_string(peer_ports_[index(member)]) + ",127.0.0.1:" +
+                       std::to_string(client_ports_[index(member)]));
     }
-    args.insert(args.end(), flags_.begin(), flags_.end());
+    for (const auto& flags : {flags_, network_.flags[index(id)]}) args.insert(args.end(), flags.begin(), flags.end());
     return args;
 }
 
@@ -103,23 +105,41 @@ std::vector<std::string> Cluster::servers(int without) const {
 }
 
 int Cluster::wait_for_leader() const {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     while (std::chrono::steady_clock::now() < deadline) {
         for (int id = 1; id <= kReplicas; ++id) {
             if (pids_[index(id)] == 0 || paused_[index(id)] || !port_answers(client_port(id))) continue;
-            const std::string info = TestClient(client_port(id)).ask("INFO replication\r\n");
-            if (info.find("role:leader\r\n") != std::string::npos) return id;
+            if (info(id, "replication", "role") == "leader") return id;
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
     return 0;
 }
 
+std::string Cluster::info(int id, const std::string& section, const std::string& key) const {
+    const std::string text = TestClient(client_port(id)).ask("INFO " + section + "\r\n");
+    const std::string start = "\r\n" + key + ":";
+    const std::size_t at = text.find(start);
+    if (at == std::string::npos) return {};
+    return text.substr(at + start.size(), text.find("\r\n", at + 2) - at - start.size());
+}
+
+std::uint64_t Cluster::number(int id, const std::string& section, const std::string& key) const {
+    const std::string text = info(id, section, key);
+    EXPECT_FALSE(text.empty()) << key;
+    return std::strtoull(text.c_str(), nullptr, 10);
+}
+
 void Cluster::signal(int id, int number) {
     pid_t& pid = pids_[index(id)];
     if (pid == 0) return;
     kill(pid, number);
-    if (number == SIGSTOP) paused_[index(id)] = true;
+    if (number == SIGSTOP) {
+        paused_[index(id)] = true;
+        int status = 0;
+        EXPECT_EQ(waitpid(pid, &status, WUNTRACED), pid);
+        EXPECT_TRUE(WIFSTOPPED(status));
+    }
     if (number == SIGCONT) paused_[index(id)] = false;
     if (number != SIGKILL) return;
     waitpid(pid, nullptr, 0);

@@ -19,12 +19,18 @@ struct Finished {
 Finished run_program(const std::vector<std::string>& args);
 bool program_exists(const std::string& name);
 
+// How replicas reach each other: the host of each one's peer port, and flags of its own.
+struct Network {
+    std::array<std::string, 3> hosts{"127.0.0.1", "127.0.0.1", "127.0.0.1"};
+    std::array<std::vector<std::string>, 3> flags{};
+};
+
 // A fresh cluster, ended with this object. Ids are 1 to 3.
 class Cluster {
  public:
     static constexpr int kReplicas = 3;
     // Starts and forms it. `flags` go to each replica.
-    explicit Cluster(std::vector<std::string> flags = {});
+    explicit Cluster(std::vector<std::string> flags = {}, Network network = {});
     ~Cluster();
     Cluster(const Cluster&) = delete;
     Cluster& operator=(const Cluster&) = delete;
@@ -32,9 +38,12 @@ class Cluster {
     std::uint16_t client_port(int id) const { return client_ports_[index(id)]; }
     // "host:port" of all, or of all but one, for the load.
     std::vector<std::string> servers(int without = 0) const;
-    // The id of who leads, as the running replicas say it; 0 if nobody does within ten seconds.
+    // The id of who leads, as the running replicas say it; 0 if nobody does within half a minute.
     int wait_for_leader() const;
-    // Sends a signal; SIGKILL also waits for the end.
+    // What a replica says in a section of INFO under `key`; empty if it says nothing of it.
+    std::string info(int id, const std::string& section, const std::string& key) const;
+    std::uint64_t number(int id, const std::string& section, const std::string& key) const;
+    // Sends a signal; SIGKILL also waits for the end, SIGSTOP until the process has stopped.
     void signal(int id, int number);
     // Stops a replica with SIGTERM and gives its exit status.
     int stop(int id);
@@ -47,6 +56,7 @@ class Cluster {
     static std::size_t index(int id) { return static_cast<std::size_t>(id - 1); }
     std::string folder_;
     std::vector<std::string> flags_;
+    Network network_;
     std::array<std::uint16_t, kReplicas> peer_ports_{};
     std::array<std::uint16_t, kReplicas> client_ports_{};
     std::array<pid_t, kReplicas> pids_{};     // 0: has ended
