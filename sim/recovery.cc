@@ -94,14 +94,9 @@ class Recovery {
         const Index target = cluster_.core(*cluster_.leader()).commit().index;
         const auto follows = [&](ReplicaId id) { return cluster_.core(id).applied().index >= target; };
         const core::Core& leader = cluster_.core(*cluster_.leader());
-        // One that was detached stays so while this leader leads, though boards may have told it more meanwhile.
-        const auto detached = [&](ReplicaId id) {
-            return id != *cluster_.leader() && leader.lane_to(id).state == core::Lane::State::detached;
-        };
         std::vector<ReplicaId> can;
         for (const ReplicaId id : cluster_.ids())
-            if (votes(id) && !detached(id) && cluster_.core(id).commit().position >= leader.low_mark())
-                can.push_back(id);
+            if (votes(id) && cluster_.core(id).commit().position >= leader.low_mark()) can.push_back(id);
         require(cluster_.run_until(kFollowNs, [&] { return std::ranges::all_of(can, follows); }),
                 "a replica does not follow after healing, though the leader's ring reaches back to its commit");
         require(static_cast<std::size_t>(std::ranges::count_if(cluster_.ids(), follows)) >=

@@ -45,6 +45,10 @@ void Core::on(Now now, const event::BoardRead& read, Effects& effects) {
     peer->heartbeats = std::max(peer->heartbeats, board.heartbeats);
     highest_seen_ = std::max(highest_seen_, board.promised);
     take_certificate(board.committed, board.commit_checksum);
+    // S6: what a detached follower lacked it may have learned from boards. Its own board says so, which is a hint: its
+    // answer decides. The board of one that hangs stays as it is, so that none is asked more than once for a heartbeat.
+    if (alive && state_ == State::leader && peer->lane.state == Lane::State::detached && board.applied >= low_mark_)
+        peer->lane.state = Lane::State::none;
     if (!alive || !board.leading || board.leading.leader() != peer->id || board.leading < promised_) return;
     if (state_ == State::leader) stop_leading(now, effects);  // in a higher ballot somebody else leads
     leader_ = peer->id;

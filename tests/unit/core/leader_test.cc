@@ -78,23 +78,24 @@ TEST(Leader, steps_down_for_a_follower_that_has_committed_more_than_the_leader_h
     EXPECT_EQ(bench.effects<effect::ProposalsLost>().size(), 1u);
 }
 
-TEST(Leader, writes_only_below_the_space_that_the_follower_has_reported_free) {
-    Bench bench(kR1);
+// r2 and the leader apply and make room; r3 takes what it gets, and reports nothing: its space ends inside of what gets
+// committed, and more than a lap of the ring is.
+// Returns the end of what was written to r3.
+Position leave_r3_behind(Bench& bench) {
+    Position written;
     lead_with_no_op(bench);
     bench.step(event::Landed{kLane3, 1});
     std::uint64_t landed_on_2 = 1;
     std::uint64_t landed_on_3 = 1;
-    // r2 and the leader apply and make room; r3 takes what it gets, and reports nothing.
     for (std::uint64_t turn = 1; turn <= 60; ++turn) {
         bench.propose(std::string(1000, 'x'));
         bench.flush();
         for (const effect::PostWrite& write : bench.effects<effect::PostWrite>()) {
             ++(write.lane == kLane2 ? landed_on_2 : landed_on_3);
-            if (write.lane == kLane2) continue;
-            EXPECT_LE((write.at + write.bytes).value, Bench::kRingBytes - 1024);
+            if (write.lane == kLane3) written = write.at + write.bytes;
         }
         bench.step(event::Landed{kLane2, landed_on_2});
-        bench.step(event::Landed{kLane3, landed_on_3});
+        if (bench.core().lane_to(kR3).state == Lane::State::open) bench.step(event::Landed{kLane3, landed_on_3});
         bench.step(event::Applied{bench.core().commit()});
         const Position consumed{bench.core().applied().position.value / 2};
         bench.step(event::Reported{kR2, transport::Report{.ballot = bench.core().promised(),
@@ -106,8 +107,66 @@ TEST(Leader, writes_only_below_the_space_that_the_follower_has_reported_free) {
                                                           .committed = {},
                                                           .commit_checksum = 0}});
     }
-    EXPECT_GT(landed_on_3, 5u);
+    return written;
+}
+
+TEST(Leader, writes_only_below_the_space_that_the_follower_has_reported_free) {
+    Bench bench(kR1);
+    const Position written = leave_r3_behind(bench);
+    EXPECT_LE(written, Position{Bench::kRingBytes - 1024});
+    EXPECT_GT(written, Position{5'000});
     EXPECT_GT(bench.core().commit().position, Position{Bench::kRingBytes + Bench::kRingBytes / 2});
+}
+
+// S9: a notice about an entry that a follower lacks is nothing that it can act upon: it would stand still for ever.
+TEST(Leader, tells_a_follower_without_space_of_the_highest_committed_entry_that_has_landed_there) {
+    Bench bench(kR1);
+    leave_r3_behind(bench);
+    const log::Point landed = bench.core().lane_to(kR3).landed;
+    ASSERT_GT(landed.index, Index{5});
+    ASSERT_LT(landed.index, bench.core().commit().index);
+    bench.tick(10);
+    const std::vector<effect::WriteReport> reports = bench.effects<effect::WriteReport>();
+    const auto notice = std::ranges::find(reports, kR3, &effect::WriteReport::peer);
+    ASSERT_NE(notice, reports.end());
+    EXPECT_EQ(notice->report.committed, landed.index);
+    EXPECT_EQ(notice->report.commit_checksum, landed.checksum);
+}
+
+// S6: what a detached follower lacked it can learn from boards; then its leader can repair it after all.
+TEST(Leader, attaches_a_detached_follower_again_whose_board_shows_that_the_ring_reaches_back_to_it) {
+    Bench bench(kR1);
+    leave_r3_behind(bench);
+    bench.step(event::LaneBroken{kLane3});
+    bench.tick(1);
+    const std::uint64_t open_number = bench.sent<Prepare>(kR3).at(0).open_number;
+    bench.receive(kR3, bench.promise(open_number));
+    ASSERT_EQ(bench.core().lane_to(kR3).state, Lane::State::detached);
+
+    transport::Board board;
+    const auto asks_again = [&](Position applied, std::uint64_t heartbeats) {
+        board.applied = applied;
+        board.heartbeats = heartbeats;
+        bench.step(event::BoardRead{kR3, board});
+        bench.tick(1);
+        return !bench.sent<Prepare>(kR3).empty();
+    };
+    const Position low_mark = bench.core().low_mark();
+    ASSERT_GT(low_mark, Position{64});
+    EXPECT_FALSE(asks_again({low_mark.value - 64}, 1)) << "what it needs is not there any more";
+    ASSERT_TRUE(asks_again(low_mark, 2));
+    EXPECT_EQ(bench.sent<Prepare>(kR3)[0].open_number, open_number + 1);
+
+    // Its answer decides. One that does not reach far enough leaves it as it was, until its next heartbeat.
+    bench.receive(kR3, bench.promise(open_number + 1));
+    EXPECT_EQ(bench.core().lane_to(kR3).state, Lane::State::detached);
+    EXPECT_FALSE(asks_again(low_mark, 2));
+    ASSERT_TRUE(asks_again(low_mark, 3));
+    Promise caught_up = bench.promise(open_number + 2);
+    caught_up.last = caught_up.commit = bench.core().commit();
+    bench.receive(kR3, caught_up);
+    EXPECT_EQ(bench.core().lane_to(kR3).state, Lane::State::open);
+    EXPECT_EQ(bench.effects<effect::ConnectLane>().size(), 1u);
 }
 
 TEST(Leader, takes_reports_about_the_lane_that_is_open_now_in_rising_order) {
