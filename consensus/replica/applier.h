@@ -26,6 +26,8 @@ class Applier {
     }
     // Whether one more is expected without taking memory anew.
     bool has_room() const { return expected_end_ - expected_begin_ <= expected_mask_; }
+    // How many are expected.
+    std::size_t waiting() const { return expected_end_ - expected_begin_; }
     // Applies the next batch of what `core` has committed, at most kMaxEntries entries and about kMaxBytes bytes, and
     // answers its proposers. Returns how far the log is applied now.
     log::Point apply_some(const core::Core& core);

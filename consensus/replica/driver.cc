@@ -220,6 +220,10 @@ void Driver::take_requests() {
     queue_.fetch();
     while (queue_.has_read()) {
         Replica::Done& done = queue_.pop_read();
+        if (reads_.size() >= queue_.max_requests()) {
+            reject(done, Reason::busy);  // S17: it has no ticket, and never gets one
+            continue;
+        }
         const auto ticket = core_.read(now_);
         if (!ticket) {
             reject(done, Reason::not_leader);

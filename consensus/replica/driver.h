@@ -51,6 +51,9 @@ class Driver {
     void stop();
 
     const core::Core& core() const { return core_; }
+    // Proposals in the log, and reads, that are not answered: at most what the ring holds, and what the queue does.
+    std::size_t waiting_proposals() const { return applier_.waiting(); }
+    std::size_t waiting_reads() const { return reads_.size(); }
     // Fills in all but what the replica around this knows better.
     Status status() const;
 
@@ -91,7 +94,7 @@ class Driver {
         std::uint64_t ticket = 0;
         Replica::Done done;
     };
-    boost::circular_buffer<Read> reads_;
+    boost::circular_buffer<Read> reads_;  // no more than the queue takes: beyond that the answer is "busy" (S17)
 
     std::vector<transport::Event> events_;
     core::Effects effects_;

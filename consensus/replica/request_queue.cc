@@ -30,6 +30,12 @@ RequestQueue::Pushed RequestQueue::push_read(Replica::Done& done) {
     return Pushed::taken;
 }
 
+std::size_t RequestQueue::waiting() {
+    const std::lock_guard lock(mutex_);
+    return incoming_.proposals.size() + incoming_.reads.size() + (fetched_.proposals.size() - next_proposal_) +
+           (fetched_.reads.size() - next_read_);
+}
+
 void RequestQueue::close() {
     const std::lock_guard lock(mutex_);
     closed_ = true;

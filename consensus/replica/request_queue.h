@@ -32,6 +32,10 @@ class RequestQueue {
     enum class Pushed { taken, full, closed };
     Pushed push_proposal(BytesView command, Replica::Done& done);
     Pushed push_read(Replica::Done& done);
+    // How many requests `push_*` takes before `fetch` is called.
+    std::size_t max_requests() const { return max_requests_; }
+    // Requests that were pushed and not yet taken.
+    std::size_t waiting();
     // From now on every push says `closed`.
     void close();
 

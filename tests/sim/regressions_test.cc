@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <map>
 
 namespace lockstep::sim {
 namespace {
@@ -133,6 +134,32 @@ TEST_F(Regression, pad_that_was_replaced_is_forgotten) {
     const Index committed = cluster.core(*cluster.leader()).commit().index;
     for (const ReplicaId id : cluster.ids())
         EXPECT_EQ(cluster.core(id).applied().index, committed) << cluster.describe();
+}
+
+// Reads that a leader without contact could not answer gathered without a bound.
+TEST_F(Regression, reads_that_wait_are_bounded) {
+    Cluster::Options small = options(3, 1);
+    small.max_queued = 16;
+    Cluster cluster(small);
+    cluster.start_all();
+    ASSERT_TRUE(cluster.run_until(3000 * kMs, [&] { return cluster.leader().has_value(); }));
+    cluster.run_for(50 * kMs);
+    const ReplicaId leader = *cluster.leader();
+    for (const ReplicaId id : cluster.ids()) cluster.network().hold(Kind::completion, id, leader);
+    std::map<Reason, int> ends;
+    const Replica::Done done = [&](const Outcome& outcome) {
+        ++ends[outcome.fate == Fate::rejected ? outcome.reason : Reason::none];
+    };
+    for (int i = 0; i < 20; ++i) {
+        ASSERT_TRUE(cluster.read(leader, done)) << "the queue is taken from at every turn";
+        cluster.run_for(100'000);
+    }
+    EXPECT_EQ(cluster.driver(leader).waiting_reads(), 16u);
+    EXPECT_EQ(ends, (std::map<Reason, int>{{Reason::busy, 4}}));
+    for (const ReplicaId id : cluster.ids()) cluster.network().release(Kind::completion, id, leader);
+    cluster.run_for(5 * kMs);
+    EXPECT_EQ(ends, (std::map<Reason, int>{{Reason::none, 16}, {Reason::busy, 4}}));
+    EXPECT_EQ(cluster.driver(leader).waiting_reads(), 0u);
 }
 
 }  // namespace
