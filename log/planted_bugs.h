@@ -1,5 +1,5 @@
-// The bugs that can be planted: one line each, where in the code it is asked for says what it does. sim/bugs.cc tells
-// what rule each breaks, and within how many seeds the simulator must find it.
+// The bugs that can be planted: one line each, where in the code it is asked for says what it does.
+// sim/planted/bugs.cc tells what rule each breaks, and within how many seeds the simulator must find it.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +32,7 @@ enum class PlantedBug : std::uint8_t {
     old_ballot_counted,
     no_op_before_majority,
     open_number_ignored,
+    older_answer_believed,
     incarnation_ignored,
     ring_overwritten_unapplied,
     ring_reused_while_read,

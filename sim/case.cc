@@ -187,6 +187,8 @@ const std::vector<Rate>& rates() {
         {"retransmit_ns", &Faults::retransmit_ns, kHourNs},
         {"read_fails_chance", &Faults::read_fails_chance, kMillion},
         {"read_torn_chance", &Faults::read_torn_chance, kMillion},
+        {"read_slow_chance", &Faults::read_slow_chance, kMillion},
+        {"read_slow_ns", &Faults::read_slow_ns, kHourNs},
         {"piece_bytes", &Faults::piece_bytes, kMillion},
         {"fence_slow_chance", &Faults::fence_slow_chance, kMillion},
         {"fence_leaks_chance", &Faults::fence_leaks_chance, kMillion},

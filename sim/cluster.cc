@@ -1,6 +1,7 @@
 #include "sim/cluster.h"
 
 #include "consensus/replica/codec.h"
+#include "log/entry.h"
 #include "log/check.h"
 #include "sim/describe.h"
 
@@ -13,6 +14,12 @@ namespace {
 constexpr std::uint64_t kTurnNs = 1'000;        // what a turn takes
 constexpr std::uint64_t kUnnoticedNs = 200'000;  // until bytes in the ring are looked at, where nothing else comes
 constexpr std::size_t kAlignment = 4096;
+
+using transport::LaneAddress;
+
+std::string name_of(const LaneAddress& address) {
+    return {reinterpret_cast<const char*>(address.bytes.data()), address.size};
+}
 
 std::span<std::byte> aligned(std::vector<std::byte>& storage, std::size_t bytes) {
     const auto address = reinterpret_cast<std::uintptr_t>(storage.data());
@@ -74,16 +81,16 @@ Cluster::Cluster(const Options& options) : options_(options), network_(options.s
         landed(at, writer, writer_life);
     };
     network_.on_message = [this](ReplicaId from, ReplicaId to, std::span<const std::byte> message) {
-        history_.sent(from, network_.now_ns());
-        if (!trace) return;
-        const auto decoded = replica::decode(message);
-        tell(to_string(from) + " to " + to_string(to) + ": " +
-             (decoded ? describe_message(decoded.value()) : decoded.error().message()));
+        message_sent(from, to, message);
+    };
+    network_.on_connect = [this](ReplicaId holder, Incarnation life, ReplicaId to, const LaneAddress& address) {
+        history_.connected(holder, life, to, name_of(address));
     };
 }
 
 Cluster::~Cluster() {
     network_.on_arrival = nullptr;
+    network_.on_message = nullptr;
     nodes_.clear();
     lingering_.clear();
 }
@@ -191,11 +198,50 @@ void Cluster::check_node(Node& node) {
     history_.committed(node.id, node.incarnation, core.commit().index, core.commit().checksum);
     const Role role = core.role();
     if (role == Role::leader) history_.leads(node.id, core.promised());
-    if (node.fabric->lanes() >= options_.replicas)
-        throw Violation(to_string(node.id) + " holds " + std::to_string(node.fabric->lanes()) + " lanes");
+    Position& commit = commits_[node.id];
+    commit = std::max(commit, core.commit().position);  // a life without memory never votes again
+    if (role == Role::leader) check_low_mark(node);
+    check_bounds(node);
     if (role == node.role) return;
     node.role = role;
     tell(to_string(node.id) + " is " + lockstep::to_string(role) + " in ballot " + to_string(core.promised()));
+}
+
+// A leader gives its ring up, to write on, only where a majority needs no repair from it. What it lacks from the start
+// is another matter.
+void Cluster::check_low_mark(Node& node) {
+    const core::Core& core = node.driver->core();
+    const bool rose = node.led == core.promised() && core.low_mark() > node.led_low_mark;
+    node.led = core.promised();
+    node.led_low_mark = core.low_mark();
+    if (!rose) return;
+    std::vector<Position> commits;
+    for (const auto& [unused, commit] : commits_) commits.push_back(commit);
+    history_.gave_up(node.id, core.low_mark(), commits);
+}
+
+void Cluster::check_bounds(Node& node) {
+    history_.holds(node.id, "lanes", node.fabric->lanes(), options_.replicas - 1);
+    // A batch is under way while the next one gathers.
+    history_.holds(node.id, "requests in the queue", node.queue.waiting(), 2 * options_.max_queued);
+    history_.holds(node.id, "reads that wait", node.driver->waiting_reads(), options_.max_queued);
+    history_.holds(node.id, "proposals that wait", node.driver->waiting_proposals(),
+                   options_.ring_bytes / log::kEntryAlignment);
+}
+
+void Cluster::message_sent(ReplicaId from, ReplicaId to, std::span<const std::byte> message) {
+    history_.sent(from, network_.now_ns());
+    const auto decoded = replica::decode(message);
+    if (trace)
+        tell(to_string(from) + " to " + to_string(to) + ": " +
+             (decoded ? describe_message(decoded.value()) : decoded.error().message()));
+    const auto sender = nodes_.find(from);
+    if (!decoded || sender == nodes_.end()) return;
+    const Incarnation life = sender->second->incarnation;
+    if (const auto* asks = std::get_if<core::Prepare>(&decoded.value()))
+        history_.asked(from, life, to, asks->open_number);
+    if (const auto* answer = std::get_if<core::Promise>(&decoded.value()))
+        history_.answered(from, life, answer->ballot, answer->open_number, name_of(answer->lane));
 }
 
 // A ring is written by the leader, or the candidate, of the ballot that its owner has promised.

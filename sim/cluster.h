@@ -143,6 +143,8 @@ class Cluster {
         std::uint64_t busy_until_ns = 0;
         std::uint64_t batches = 0;     // applied before the present turn
         Role role = Role::forming;     // as last told
+        Ballot led;                    // the newest ballot led in, and the low mark then
+        Position led_low_mark;
         std::uint64_t turn_at_ns = 0;  // the one turn that is planned; 0: none
         std::uint64_t plan = 0;        // rises with each plan: older ones are void
     };
@@ -150,6 +152,9 @@ class Cluster {
     void plan_turn(Node& node, std::uint64_t at_ns);
     void turn(Node& node);
     void check_node(Node& node);
+    void check_low_mark(Node& node);
+    void check_bounds(Node& node);
+    void message_sent(ReplicaId from, ReplicaId to, std::span<const std::byte> message);
     void landed(ReplicaId at, ReplicaId writer, Incarnation writer_life);
     void tell(const std::string& text) const;
     void start(ReplicaId id, bool form);
@@ -162,6 +167,7 @@ class Cluster {
     std::map<std::uint64_t, std::unique_ptr<transport::sim::SimFabric>> lingering_;  // by a number of their own
     std::uint64_t proposals_ = 0;
     std::uint64_t turns_ = 0;
+    std::map<ReplicaId, Position> commits_;  // how far each had come, when it was last seen
 };
 
 }  // namespace lockstep::sim

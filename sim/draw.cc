@@ -1,5 +1,7 @@
 #include "sim/draw.h"
 
+#include "sim/directed.h"
+
 #include <algorithm>
 #include <iterator>
 #include <set>
@@ -10,6 +12,7 @@ namespace lockstep::sim {
 namespace {
 
 constexpr int kSteps = 150;
+constexpr std::uint64_t kDirected = 8;  // one of so many cases is a directed one
 constexpr std::uint64_t kDrawnKeys = 8;
 constexpr std::uint64_t kSmallest = 32;  // bytes of a command
 
@@ -25,6 +28,10 @@ class Draw {
         if (chance(40)) case_.options.drift_ppm = 1 + random_.below(100'000);
         draw_faults();
         draw_rates();
+        if (chance(50)) {
+            case_.faults.read_slow_chance = random_.below(300'000);
+            case_.faults.read_slow_ns = random_.below(300 * kMs);
+        }
     }
 
     Case all() {
@@ -352,6 +359,9 @@ class Draw {
 
 }  // namespace
 
-Case draw(std::uint64_t seed, std::size_t replicas) { return Draw(seed, replicas).all(); }
+Case draw(std::uint64_t seed, std::size_t replicas) {
+    if (replicas == 0 && seed % kDirected == 0) return draw_directed(seed);
+    return Draw(seed, replicas).all();
+}
 
 }  // namespace lockstep::sim

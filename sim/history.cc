@@ -85,6 +85,49 @@ void History::wrote(ReplicaId id, Incarnation incarnation, Ballot ballot, Replic
                     (ballot.leader() == writer ? ", by two lives of it" : ""));
 }
 
+void History::asked(ReplicaId id, Incarnation incarnation, ReplicaId of, std::uint64_t open_number) {
+    std::uint64_t& newest = newest_open_[{{id, incarnation}, of}];
+    newest = std::max(newest, open_number);
+}
+
+void History::answered(ReplicaId id, Incarnation incarnation, Ballot ballot, std::uint64_t open_number,
+                       const std::string& lane) {
+    Answer& newest = answers_[{{id, incarnation}, ballot}];
+    const std::string what = to_string(id) + " answers open " + std::to_string(open_number) + " of " +
+                             to_string(ballot);
+    if (open_number < newest.open_number)
+        throw Violation(what + " after open " + std::to_string(newest.open_number) + " (S1)");
+    if (open_number == newest.open_number && lane != newest.lane)
+        throw Violation(what + " twice, with two lanes (S1)");
+    newest = {open_number, lane};
+    opened_by_[{id, lane}] = open_number;
+}
+
+void History::connected(ReplicaId id, Incarnation incarnation, ReplicaId to, const std::string& lane) {
+    const auto opened = opened_by_.find({to, lane});
+    if (opened == opened_by_.end())
+        throw Violation(to_string(id) + " connects a lane that " + to_string(to) + " has not opened");
+    const std::uint64_t newest = newest_open_[{{id, incarnation}, to}];
+    if (opened->second != newest)
+        throw Violation(to_string(id) + " takes the answer of " + to_string(to) + " to open " +
+                        std::to_string(opened->second) + ", having asked for open " + std::to_string(newest) +
+                        " since (S1)");
+}
+
+void History::gave_up(ReplicaId id, Position low_mark, std::span<const Position> commits) {
+    const auto within_reach = std::ranges::count_if(commits, [&](Position commit) { return commit >= low_mark; });
+    if (static_cast<std::size_t>(within_reach) >= commits.size() / 2 + 1) return;
+    throw Violation(to_string(id) + " leads and gives its ring up below " + to_string(low_mark) + ", from where only " +
+                    std::to_string(within_reach) + " of " + std::to_string(commits.size()) +
+                    " could still be repaired (S6)");
+}
+
+void History::holds(ReplicaId id, const char* what, std::size_t count, std::size_t most) {
+    if (count <= most) return;
+    throw Violation(to_string(id) + " holds " + std::to_string(count) + " " + what + ", of " + std::to_string(most) +
+                    " that it may have");
+}
+
 void History::sent(ReplicaId id, std::uint64_t now_ns) {
     Window& window = windows_[id];
     if (now_ns - window.began_ns > kWindowNs) window = {now_ns, 0};

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -43,6 +44,19 @@ class History {
     // Life `incarnation` of `id`, which has promised `ballot`, got bytes into its ring from `writer`: that ballot's
     // leader, and one life of it.
     void wrote(ReplicaId id, Incarnation incarnation, Ballot ballot, ReplicaId writer, Incarnation writer_life);
+    // Life `incarnation` of `id` asks `of` for a lane by this open number.
+    void asked(ReplicaId id, Incarnation incarnation, ReplicaId of, std::uint64_t open_number);
+    // Life `incarnation` of `id` answers a prepare of `ballot` with the right to `lane`: a lane for each open, opens in
+    // rising order, and to a repeat the same answer again (S1).
+    void answered(ReplicaId id, Incarnation incarnation, Ballot ballot, std::uint64_t open_number,
+                  const std::string& lane);
+    // Life `incarnation` of `id` takes `to`'s answer that gave it `lane`: the one to its newest open (S1).
+    void connected(ReplicaId id, Incarnation incarnation, ReplicaId to, const std::string& lane);
+    // While it leads, `id` has given up its ring below `low_mark`; `commits` has how far each voter has committed. A
+    // majority must still be within reach of a repair (S6).
+    void gave_up(ReplicaId id, Position low_mark, std::span<const Position> commits);
+    // Memory stays bounded: `id` has `count` of what is named, of `most` that it may have.
+    void holds(ReplicaId id, const char* what, std::size_t count, std::size_t most);
     // `id` sends a control message at this time: no more of them than there is reason for.
     void sent(ReplicaId id, std::uint64_t now_ns);
 
@@ -87,6 +101,13 @@ class History {
     Stamp newest_stamp_;
     std::map<Index, std::uint64_t> digests_;
     std::map<std::pair<Life, Ballot>, Incarnation> writers_;
+    std::map<std::pair<Life, ReplicaId>, std::uint64_t> newest_open_;  // by who asked, of whom
+    struct Answer {
+        std::uint64_t open_number = 0;
+        std::string lane;
+    };
+    std::map<std::pair<Life, Ballot>, Answer> answers_;  // the newest of each
+    std::map<std::pair<ReplicaId, std::string>, std::uint64_t> opened_by_;  // by whose lane
     struct Window {
         std::uint64_t began_ns = 0;
         std::size_t sent = 0;

@@ -1,10 +1,14 @@
 // The public simulator (include/lockstep/sim.h): a user's service and commands, the library's faults and checkers.
 #include "sim/draw.h"
 #include "sim/run.h"
+#include "transport/logger.h"
 
 #include <lockstep/sim.h>
 
+#include <spdlog/logger.h>
+
 #include <bit>
+#include <mutex>
 #include <utility>
 
 namespace lockstep::sim {
@@ -70,6 +74,32 @@ class UsersClients final : public Clients {
     core::Random random_;
 };
 
+// Keeps the library's log lines back, for as long as there is one.
+class Quiet {
+ public:
+    explicit Quiet(bool log) : log_(log) {
+        if (log_) return;
+        const std::lock_guard lock(mutex);
+        if (count++ != 0) return;
+        before = logger().level();
+        logger().set_level(spdlog::level::off);
+    }
+    ~Quiet() {
+        if (log_) return;
+        const std::lock_guard lock(mutex);
+        if (--count == 0) logger().set_level(before);
+    }
+    Quiet(const Quiet&) = delete;
+    Quiet& operator=(const Quiet&) = delete;
+
+ private:
+    // Of all threads that simulate.
+    inline static std::mutex mutex;
+    inline static int count = 0;
+    inline static spdlog::level::level_enum before = spdlog::level::off;
+    bool log_;
+};
+
 std::string wrong_with(const Simulation& simulation) {
     if (simulation.replicas < 1 || simulation.replicas > kMaxReplicas)
         return "a simulation has 1 to " + std::to_string(kMaxReplicas) + " replicas, not " +
@@ -89,6 +119,7 @@ Report simulate(const Simulation& simulation, std::uint64_t seed) {
     Report report;
     report.what = wrong_with(simulation);
     if (!report.what.empty()) return report;
+    const Quiet quiet(simulation.log);
     Case of = draw(seed, simulation.replicas);
     of.options.ring_bytes = simulation.ring_bytes;
     of.options.make_service = [&simulation](ReplicaId) {

@@ -142,7 +142,7 @@ void Core::receive(Now now, Peer& from, const Promise& message, Effects& effects
     if (message.ballot != campaign_ballot_ || message.candidate != options_.incarnation) return;
     // Only the answer to the newest open (S1).
     if (from.lane.state != Lane::State::opening) return;
-    if (message.open_number != from.lane.open_number && !LOCKSTEP_PLANTED(open_number_ignored)) return;
+    if (message.open_number != from.lane.open_number && !LOCKSTEP_PLANTED(older_answer_believed)) return;
     if (from.lane.incarnation != from.incarnation) return;
     switch (state_) {
         case State::preparing:

@@ -117,7 +117,9 @@ log::Point Core::scan_to_true_end() {
         if (entry->header.kind == log::EntryKind::pad) lap_ends_.note_pad(entry->start);
         certified = std::max(certified, Index{entry->header.commit});
         last = entry->end;
-        if (last.index == notice_index_ && last.checksum == notice_checksum_) certified = last.index;
+        if (last.index == notice_index_ && last.checksum == notice_checksum_ &&
+            !LOCKSTEP_PLANTED(certificate_needs_own_ballot))
+            certified = last.index;
     }
     end_ = last;
     commit_up_to(certified);

@@ -15,7 +15,7 @@ struct Bug {
     const char* name;
     const char* rules;
     const char* what;
-    std::uint64_t seeds;  // at most so many seeds until it is found; 0: random runs do not
+    std::uint64_t seeds;  // at most so many seeds until it is found; 0: a scenario finds it
 };
 
 std::span<const Bug> bugs();

@@ -3,6 +3,10 @@
 #include "tests/scenarios/script.h"
 #include "tests/scenarios/world.h"
 
+#ifdef LOCKSTEP_PLANTABLE
+#include "sim/planted/bugs.h"
+#endif
+
 #include <spdlog/spdlog.h>
 
 #include <csignal>
@@ -11,7 +15,6 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
-#include <sstream>
 #include <string>
 #include <unistd.h>
 
@@ -28,13 +31,6 @@ extern "C" void say_where(int) {
 void note_where(const std::string& path, const Command& command) {
     const std::string text = path + ":" + std::to_string(command.line) + ": while this command ran\n";
     std::strncpy(where, text.c_str(), sizeof where - 1);
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-    std::vector<std::string> lines;
-    std::istringstream stream(text);
-    for (std::string line; std::getline(stream, line);) lines.push_back(line);
-    return lines;
 }
 
 // The script with the output that came instead of the expected one. False if a rule was broken on the way.
@@ -88,11 +84,21 @@ int main(int argc, char** argv) {
     std::signal(SIGABRT, lockstep::scenarios::say_where);
     const char* rewrite = std::getenv("LOCKSTEP_REWRITE_SCENARIOS");
     const bool rewrites = rewrite != nullptr && std::string(rewrite) == "1";
-    if (argc < 2) {
+    int first = 1;
+#ifdef LOCKSTEP_PLANTABLE
+    // scenario_planted BUG FILE...: with that bug planted.
+    const lockstep::sim::Bug* bug = argc < 2 ? nullptr : lockstep::sim::bug_named(argv[first++]);
+    if (bug == nullptr) {
+        std::cerr << argv[0] << ": the first argument is no bug that can be planted\n";
+        return 2;
+    }
+    lockstep::planted_bug = bug->bug;
+#endif
+    if (argc <= first) {
         std::cerr << "usage: " << argv[0] << " FILE...\n";
         return 2;
     }
     bool all = true;
-    for (int i = 1; i < argc; ++i) all &= lockstep::scenarios::run_file(argv[i], rewrites);
+    for (int i = first; i < argc; ++i) all &= lockstep::scenarios::run_file(argv[i], rewrites);
     return all ? 0 : 1;
 }

@@ -9,13 +9,6 @@ namespace {
 
 const std::string kSeparator = "----";
 
-std::vector<std::string> lines_of(const std::string& text) {
-    std::vector<std::string> lines;
-    std::istringstream stream(text);
-    for (std::string line; std::getline(stream, line);) lines.push_back(line);
-    return lines;
-}
-
 std::vector<std::string> words_of(const std::string& line) {
     std::istringstream stream(line);
     std::vector<std::string> words;
@@ -34,6 +27,13 @@ void check_top(const std::vector<std::string>& comment) {
 }
 
 }  // namespace
+
+std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> lines;
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) lines.push_back(line);
+    return lines;
+}
 
 Script Script::parse(const std::string& text) {
     const std::vector<std::string> lines = lines_of(text);

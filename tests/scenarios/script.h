@@ -35,6 +35,8 @@ struct Script {
     std::string text() const;
 };
 
+std::vector<std::string> lines_of(const std::string& text);
+
 // What is to be taken out of `before` ("-") and put in ("+") to get `after`, between the lines that both have (" ").
 std::string difference(const std::string& before, const std::string& after);
 

@@ -37,6 +37,42 @@ TEST_F(Checkers, one_writer_in_a_ring_and_ballot) {
     EXPECT_THROW(history_.wrote(r2, life, first, {3}, life), Violation);
 }
 
+TEST_F(Checkers, opens_are_answered_in_rising_order_each_with_one_lane) {
+    history_.answered(r2, life, first, 1, "a");
+    history_.answered(r2, life, first, 1, "a");
+    history_.answered(r2, life, first, 3, "b");
+    history_.answered(r2, life, second, 1, "c");
+    history_.answered(r2, other_life, first, 1, "d");
+    EXPECT_THROW(history_.answered(r2, life, first, 3, "e"), Violation);
+    EXPECT_THROW(history_.answered(r2, life, first, 2, "f"), Violation);
+    EXPECT_THROW(history_.answered(r2, life, first, 1, "a"), Violation);
+}
+
+TEST_F(Checkers, a_lane_is_connected_by_the_answer_to_the_newest_open) {
+    history_.asked(r1, life, r2, 1);
+    history_.answered(r2, life, first, 1, "a");
+    history_.connected(r1, life, r2, "a");
+    history_.asked(r1, life, r2, 2);
+    EXPECT_THROW(history_.connected(r1, life, r2, "a"), Violation);
+    EXPECT_THROW(history_.connected(r1, life, r2, "b"), Violation) << "nobody has opened it";
+    history_.answered(r2, life, first, 2, "b");
+    EXPECT_NO_THROW(history_.connected(r1, life, r2, "b"));
+}
+
+TEST_F(Checkers, a_leader_s_ring_reaches_back_to_the_commits_of_a_majority) {
+    const std::vector<Position> commits{{900}, {500}, {100}};
+    EXPECT_NO_THROW(history_.gave_up(r1, {500}, commits));
+    EXPECT_THROW(history_.gave_up(r1, {501}, commits), Violation);
+    const std::vector<Position> even{{900}, {500}, {500}, {100}};
+    EXPECT_NO_THROW(history_.gave_up(r1, {500}, even));
+    EXPECT_THROW(history_.gave_up(r1, {501}, even), Violation);
+}
+
+TEST_F(Checkers, memory_is_bounded) {
+    EXPECT_NO_THROW(history_.holds(r1, "lanes", 2, 2));
+    EXPECT_THROW(history_.holds(r1, "lanes", 3, 2), Violation);
+}
+
 TEST_F(Checkers, committed_entries_never_change) {
     history_.committed(r1, life, {5}, 50);
     history_.committed(r2, life, {5}, 50);

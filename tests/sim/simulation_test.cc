@@ -1,4 +1,6 @@
 // The public simulator finds what is wrong with a user's service, and nothing where nothing is.
+#include "transport/logger.h"
+
 #include <lockstep/sim.h>
 
 #include <gtest/gtest.h>
@@ -88,6 +90,20 @@ TEST_F(Simulate, finds_replicas_that_differ) {
 
 TEST_F(Simulate, finds_a_broken_invariant) {
     EXPECT_NE(found(simulation(Sum::Fault::forgets_a_number)).find("a number is missing"), std::string::npos);
+}
+
+TEST_F(Simulate, writes_log_lines_only_where_it_is_asked_to) {
+    const auto lines = [](bool log) {
+        Simulation sum = simulation(Sum::Fault::none);
+        sum.log = log;
+        testing::internal::CaptureStderr();
+        EXPECT_EQ(found(sum), "");
+        return testing::internal::GetCapturedStderr();
+    };
+    logger().set_level(spdlog::level::info);
+    EXPECT_EQ(lines(false), "");
+    EXPECT_NE(lines(true).find("lane to"), std::string::npos);
+    logger().set_level(spdlog::level::off);
 }
 
 TEST_F(Simulate, refuses_a_bad_simulation) {

@@ -13,6 +13,7 @@ namespace lockstep::tools::sim {
 struct Plan {
     std::uint64_t from = 0;
     std::uint64_t to = 0;  // the last one
+    std::size_t replicas = 0;  // as in lockstep::sim::draw
     std::size_t jobs = 1;
     std::optional<std::chrono::steady_clock::time_point> ends;
     bool quiet = false;    // no progress on standard error

@@ -29,6 +29,7 @@ struct Settings {
     std::string seeds;
     std::string replay;
     double minutes = 0;
+    std::size_t replicas = 0;  // 0: drawn
     std::size_t jobs = std::max(1u, std::thread::hardware_concurrency());
     unsigned shrink = 60;
     std::string trace;
@@ -55,7 +56,9 @@ int run_case(const Case& of, const std::string& name, const std::string& reprodu
 
 int run_seed(std::uint64_t seed, const Settings& settings) {
     const std::string number = std::to_string(seed);
-    return run_case(lockstep::sim::draw(seed), number, settings.program + " --seed " + number, settings);
+    const std::string of = settings.replicas == 0 ? "" : " --replicas " + std::to_string(settings.replicas);
+    return run_case(lockstep::sim::draw(seed, settings.replicas), number, settings.program + " --seed " + number + of,
+                    settings);
 }
 
 int run_replay(const Settings& settings) {
@@ -70,6 +73,7 @@ int run_replay(const Settings& settings) {
 
 int run_many(Plan plan, const Settings& settings) {
     plan.jobs = settings.jobs;
+    plan.replicas = settings.replicas;
     Totals totals;
     const auto began = std::chrono::steady_clock::now();
     const auto found = run_seeds(plan, totals);
@@ -119,6 +123,8 @@ int run(int count, char** words) {
     CLI::Option* replay = app.add_option("--replay", settings.replay, "Run a case from a file")->type_name("FILE");
     CLI::Option* minutes = app.add_option("--minutes", settings.minutes, "Run fresh random seeds for so long")
                                ->check(CLI::Range(0.01, 100'000.0));
+    app.add_option("--replicas", settings.replicas, "With seeds: clusters of that many, and no directed cases")
+        ->check(CLI::Range(std::size_t{1}, kMaxReplicas));
     app.add_option("--jobs", settings.jobs, "How many at a time")->check(CLI::Range(1, 1024))->capture_default_str();
     app.add_option("--shrink", settings.shrink, "Seconds to spend on making a failing case smaller")
         ->capture_default_str();

@@ -32,6 +32,10 @@ int print_table(unsigned searches, std::size_t jobs, const std::string& only) {
                 searches);
     for (const lockstep::sim::Bug& bug : lockstep::sim::bugs()) {
         if (!only.empty() && only != bug.name) continue;
+        if (bug.seeds == 0) {
+            std::printf("| `%s` | %s | %s | a scenario | |\n", bug.name, bug.rules, bug.what);
+            continue;
+        }
         planted_bug = bug.bug;
         std::vector<std::uint64_t> took;
         for (unsigned i = 1; i <= searches; ++i) took.push_back(seeds_to_find(i * kApart, jobs));

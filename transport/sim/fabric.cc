@@ -118,7 +118,9 @@ void SimFabric::read_ring(ReadId read, ReplicaId peer, Position at, std::span<st
         const SimFabric* asker = network->node(me);
         return asker != nullptr && asker->incarnation_ == mine;
     };
-    const std::uint64_t first_ns = network_.now_ns() + network_.latency();
+    std::uint64_t first_ns = network_.now_ns() + network_.latency();
+    if (network_.chance(network_.faults_.read_slow_chance))
+        first_ns += network_.random_.below(network_.faults_.read_slow_ns + 1);
     network_.at(first_ns, [copy, alive, first] {
         if (alive()) copy(0, first);
     });

@@ -51,6 +51,7 @@ Position SimFabric::incoming_landed() const {
 
 void SimFabric::connect_lane(LaneId lane_id, ReplicaId peer, const LaneAddress& address) {
     LOCKSTEP_CHECK(!lanes_.contains(lane_id));
+    if (network_.on_connect) network_.on_connect(id_, incarnation_, peer, address);
     auto lane = std::make_shared<Lane>();
     lane->id = lane_id;
     lane->holder = id_;

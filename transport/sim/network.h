@@ -41,6 +41,8 @@ struct Faults {
     std::uint64_t retransmit_ns = 0;           // as that is then (F9); nothing behind it goes before
     std::uint64_t read_fails_chance = 0;
     std::uint64_t read_torn_chance = 0;        // a read comes in two parts of different times, or lacks the second
+    std::uint64_t read_slow_chance = 0;        // a read of a ring comes up to read_slow_ns later, with the bytes as
+    std::uint64_t read_slow_ns = 0;            // they are then
     std::uint64_t piece_bytes = 0;             // writes land in pieces of up to this many bytes; 0: whole
     std::uint64_t fence_slow_chance = 0;       // writes go on landing while their lane is being fenced
     std::uint64_t fence_leaks_chance = 0;      // to be found: a piece lands in spite of the fence (F3 broken)
@@ -89,6 +91,8 @@ class Network {
     std::function<void(ReplicaId node, bool soon)> on_arrival;
     // Called when a part of a write or probe has landed, but for what lands while its lane is being fenced.
     std::function<void(ReplicaId at, ReplicaId writer, Incarnation writer_life)> on_landed;
+    // Called when somebody is about to connect a lane, by an address that `to` gave out.
+    std::function<void(ReplicaId holder, Incarnation life, ReplicaId to, const LaneAddress& address)> on_connect;
     // Called for every control message, when it is sent.
     std::function<void(ReplicaId from, ReplicaId to, std::span<const std::byte> message)> on_message;
 
