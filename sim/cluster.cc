@@ -1,11 +1,14 @@
 #include "sim/cluster.h"
 
 #include "consensus/replica/codec.h"
-#include "log/entry.h"
+#include "consensus/replica/replay.h"
 #include "log/check.h"
+#include "log/entry.h"
 #include "sim/describe.h"
 
 #include <algorithm>
+#include <cstring>
+#include <stdexcept>
 
 namespace lockstep::sim {
 
@@ -14,6 +17,14 @@ namespace {
 constexpr std::uint64_t kTurnNs = 1'000;        // what a turn takes
 constexpr std::uint64_t kUnnoticedNs = 200'000;  // until bytes in the ring are looked at, where nothing else comes
 constexpr std::size_t kAlignment = 4096;
+constexpr std::uint64_t kOperationNs = 10'000;  // what a disk takes for anything but a sync, and up to twice that
+constexpr std::uint64_t kSyncNs = 200'000;      // likewise for a sync
+constexpr std::uint64_t kHungNs = 1'000'000;    // until a disk that hangs is asked again
+
+class CannotStart : public std::runtime_error {
+ public:
+    using std::runtime_error::runtime_error;
+};
 
 using transport::LaneAddress;
 
@@ -45,21 +56,93 @@ void Recorder::apply(std::span<const Entry> batch, Replies& replies) {
     history_.state(id_, batch.back().index, service_->digest());
 }
 
-Cluster::Node::Node(Cluster& owner, ReplicaId node_id, Incarnation life, bool form)
+bool SimWorker::turn(log::Wal& wal) {
+    const auto outcome = std::exchange(outcome_, std::nullopt);
+    if (outcome) wal.finish(*outcome);
+    if (job_ == nullptr) {
+        job_ = wal.next();
+        next_ = 0;
+        if (job_ != nullptr) plan();
+    }
+    return outcome.has_value();
+}
+
+// An operation takes as long as a message, a sync several times that.
+void SimWorker::plan() {
+    const bool sync = job_->operations()[next_].kind == log::DiskOperation::Kind::sync;
+    const std::uint64_t spread_ns = sync ? kSyncNs : kOperationNs;
+    const std::uint64_t takes_ns = disk_.hung() ? kHungNs : kOperationNs + network_.random().below(spread_ns);
+    network_.at(network_.now_ns() + takes_ns, [this, alive = alive_] {
+        if (*alive) perform();
+    });
+}
+
+void SimWorker::perform() {
+    if (disk_.hung()) return plan();
+    auto outcome = disk_.perform(job_->operations()[next_]);
+    if (outcome.ok() && ++next_ < job_->operations().size()) return plan();
+    job_ = nullptr;
+    outcome_ = std::move(outcome);
+    wake_();
+}
+
+Cluster::Node::Node(Cluster& owner, ReplicaId node_id, Incarnation disk_life, bool form)
     : cluster(owner),
       id(node_id),
-      incarnation(life),
-      fabric(owner.network_.attach(node_id, life)),
+      incarnation(disk_life),
+      life(disk_life),
+      fabric(owner.network_.attach(node_id, disk_life)),
       scratch_storage(owner.options_.ring_bytes + kAlignment),
       service(owner.options_.make_service ? owner.options_.make_service(node_id) : nullptr),
-      recorder(std::make_unique<Recorder>(owner.history_, owner.network_, node_id, life, service.get())),
       queue(owner.options_.max_queued, std::size_t{1} << 20) {
     if (const std::uint64_t most = owner.options_.drift_ppm; most != 0)
         drift_ppm = static_cast<std::int64_t>(owner.network_.random().below(2 * most + 1)) -
                     static_cast<std::int64_t>(most);
-    driver = std::make_unique<replica::Driver>(owner.core_options(id, life, form), *fabric,
+    const core::CoreOptions core_options = owner.core_options(id, incarnation, form);
+    const log::Ring ring(fabric->ring());
+    std::optional<replica::Replayed> found;
+    if (core_options.durability != Durability::memory) {
+        machine = owner.machines_.at(id).get();
+        life = Incarnation{owner.network_.random().next() | 1};
+        recorder = std::make_unique<Recorder>(owner.history_, owner.network_, id, life, service.get());
+        copy_storage.resize(owner.options_.ring_bytes + kAlignment);
+        const std::span<std::byte> copy = aligned(copy_storage, owner.options_.ring_bytes);
+        worker = std::make_unique<SimWorker>(owner.network_, machine->disk, [this] { fabric->wake(); });
+        storage = std::make_unique<replica::WalStorage>(ring, log::Ring(copy), *worker);
+        auto replayed = replica::replay(machine->disk, identity(), ring, machine->voters, *recorder);
+        if (!replayed) throw CannotStart(to_string(id) + " cannot come back: " + replayed.error().message());
+        found = std::move(replayed).value();
+        if (found) {
+            found->core.formed = machine->formed;
+            std::memcpy(copy.data(), ring.at({}), ring.bytes());
+            storage->start(found->log);
+        }
+    } else {
+        recorder = std::make_unique<Recorder>(owner.history_, owner.network_, id, life, service.get());
+    }
+    driver = std::make_unique<replica::Driver>(core_options, *fabric,
                                                aligned(scratch_storage, owner.options_.ring_bytes), *recorder, queue,
-                                               *this, *this);
+                                               *this, *this, storage.get(), found ? &found->core : nullptr);
+}
+
+Result<void> Cluster::Node::keep(std::uint64_t genesis, const core::Config& voters, bool formed) {
+    if (machine == nullptr) return {};
+    machine->voters = voters;
+    machine->formed = formed;
+    if (formed) return {};
+    log::HardState hard;
+    hard.cluster_id = identity().cluster_id;
+    hard.replica = id;
+    hard.genesis = genesis;
+    hard.ring_bytes = cluster.options_.ring_bytes;
+    hard.incarnation = incarnation;
+    hard.base = log::Point{{}, {}, genesis, {}, 0};
+    if (auto created = log::create_log(machine->disk, hard); !created) return created;
+    log::Ring ring(fabric->ring());
+    auto recovered = log::recover(machine->disk, identity(), ring, {});
+    if (!recovered) return std::move(recovered).error();
+    storage->start(*recovered.value());
+    return {};
 }
 
 core::Now Cluster::Node::now() {
@@ -83,8 +166,8 @@ Cluster::Cluster(const Options& options) : options_(options), network_(options.s
     network_.on_message = [this](ReplicaId from, ReplicaId to, std::span<const std::byte> message) {
         message_sent(from, to, message);
     };
-    network_.on_connect = [this](ReplicaId holder, Incarnation life, ReplicaId to, const LaneAddress& address) {
-        history_.connected(holder, life, to, name_of(address));
+    network_.on_connect = [this](ReplicaId holder, Incarnation, ReplicaId to, const LaneAddress& address) {
+        history_.connected(holder, nodes_.at(holder)->life, to, name_of(address));
     };
 }
 
@@ -105,6 +188,7 @@ core::CoreOptions Cluster::core_options(ReplicaId id, Incarnation incarnation, b
     options.form = form;
     options.election_timeout_ns = options_.election_timeout_ns;
     options.heartbeat_ns = options_.heartbeat_ns;
+    options.durability = options_.durability;
     options.random_seed = network_.random().next();
     return options;
 }
@@ -115,20 +199,40 @@ void Cluster::restart(ReplicaId id) { start(id, false); }
 
 void Cluster::start(ReplicaId id, bool form) {
     LOCKSTEP_CHECK(!nodes_.contains(id));
-    const Incarnation incarnation{network_.random().next() | 1};
-    auto& node = nodes_[id] = std::make_unique<Node>(*this, id, incarnation, form);
-    plan_turn(*node, network_.now_ns() + kTurnNs);
+    Incarnation incarnation{network_.random().next() | 1};
+    if (options_.durability != Durability::memory) {
+        auto& machine = machines_[id];
+        if (!machine)
+            machine = std::make_unique<Machine>([this](std::uint64_t bound) { return network_.random().below(bound); });
+        auto hard = log::read_hard_state(machine->disk);
+        if (hard && hard.value()) incarnation = hard.value()->state.incarnation;
+    }
+    std::unique_ptr<Node> node;
+    try {
+        node = std::make_unique<Node>(*this, id, incarnation, form);
+    } catch (const CannotStart& found) {
+        // A disk that fails is no reason to be wrong; one that did not has no reason to be damaged.
+        if (!machines_.at(id)->disk.failed()) throw Violation(found.what());
+        return tell(found.what());
+    }
+    plan_turn(*(nodes_[id] = std::move(node)), network_.now_ns() + kTurnNs);
 }
 
 void Cluster::start_all() {
     for (std::size_t i = 1; i <= options_.replicas; ++i) start(ReplicaId{static_cast<std::uint8_t>(i)});
 }
 
-void Cluster::crash(ReplicaId id) {
+void Cluster::crash(ReplicaId id, bool power) {
     // What its clients wait for never gets an answer: for them it is unknown.
     Node& node = *nodes_.at(id);
     node.driver->stop();
     nodes_.erase(id);
+    const auto machine = machines_.find(id);
+    if (machine == machines_.end()) return;
+    if (power) return machine->second->disk.crash();
+    // The system writes on what it was given, and closes the files.
+    for (log::FileHandle file = 0; file < log::kMaxOpenFiles; ++file)
+        LOCKSTEP_CHECK(machine->second->disk.perform(log::DiskOperation::close(file)).ok());
 }
 
 void Cluster::crash_lingering(ReplicaId id, std::uint64_t ns, bool heard) {
@@ -170,9 +274,9 @@ void Cluster::plan_turn(Node& node, std::uint64_t at_ns) {
     at_ns = std::max(at_ns, node.busy_until_ns);
     if (node.turn_at_ns != 0 && node.turn_at_ns <= at_ns) return;
     node.turn_at_ns = at_ns;
-    network_.at(at_ns, [this, id = node.id, life = node.incarnation, plan = ++node.plan] {
+    network_.at(at_ns, [this, id = node.id, life = node.life, plan = ++node.plan] {
         const auto found = nodes_.find(id);
-        if (found != nodes_.end() && found->second->incarnation == life && found->second->plan == plan)
+        if (found != nodes_.end() && found->second->life == life && found->second->plan == plan)
             turn(*found->second);
     });
 }
@@ -181,7 +285,11 @@ void Cluster::turn(Node& node) {
     node.turn_at_ns = 0;
     ++turns_;
     const auto turned = node.driver->turn(std::chrono::nanoseconds{0});
-    LOCKSTEP_CHECK(turned.ok());
+    if (!turned) {
+        // S13: it stops for good; what its disk holds may be started again.
+        tell(to_string(node.id) + " stops: " + turned.error().message());
+        return crash(node.id);
+    }
     check_node(node);
     const transport::sim::Faults& faults = network_.faults();
     if (node.batches != node.recorder->batches()) {
@@ -195,7 +303,7 @@ void Cluster::turn(Node& node) {
 
 void Cluster::check_node(Node& node) {
     const core::Core& core = node.driver->core();
-    history_.committed(node.id, node.incarnation, core.commit().index, core.commit().checksum);
+    history_.committed(node.id, node.life, core.commit().index, core.commit().checksum);
     const Role role = core.role();
     if (role == Role::leader) history_.leads(node.id, core.promised());
     Position& commit = commits_[node.id];
@@ -237,7 +345,7 @@ void Cluster::message_sent(ReplicaId from, ReplicaId to, std::span<const std::by
              (decoded ? describe_message(decoded.value()) : decoded.error().message()));
     const auto sender = nodes_.find(from);
     if (!decoded || sender == nodes_.end()) return;
-    const Incarnation life = sender->second->incarnation;
+    const Incarnation life = sender->second->life;
     if (const auto* asks = std::get_if<core::Prepare>(&decoded.value()))
         history_.asked(from, life, to, asks->open_number);
     if (const auto* answer = std::get_if<core::Promise>(&decoded.value()))
@@ -249,7 +357,7 @@ void Cluster::landed(ReplicaId at, ReplicaId writer, Incarnation writer_life) {
     const auto found = nodes_.find(at);
     if (found == nodes_.end()) return;
     const Node& node = *found->second;
-    history_.wrote(node.id, node.incarnation, node.driver->core().promised(), writer, writer_life);
+    history_.wrote(node.id, node.life, node.driver->core().promised(), writer, writer_life);
 }
 
 void Cluster::tell(const std::string& text) const {

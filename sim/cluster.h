@@ -2,6 +2,8 @@
 #pragma once
 
 #include "consensus/replica/driver.h"
+#include "consensus/replica/wal_storage.h"
+#include "log/disk/sim_disk.h"
 #include "sim/history.h"
 #include "transport/sim/fabric.h"
 #include "transport/sim/network.h"
@@ -16,11 +18,36 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace lockstep::sim {
 
 inline constexpr std::uint64_t kMs = 1'000'000;  // virtual time is in nanoseconds
+
+// Performs a WAL's jobs in virtual time.
+class SimWorker final : public DiskWorker {
+ public:
+    // `wake` is called when a job has ended.
+    SimWorker(transport::sim::Network& network, log::SimDisk& disk, std::function<void()> wake)
+        : network_(network), disk_(disk), wake_(std::move(wake)), alive_(std::make_shared<bool>(true)) {}
+    ~SimWorker() override { *alive_ = false; }
+    SimWorker(const SimWorker&) = delete;
+    SimWorker& operator=(const SimWorker&) = delete;
+    bool turn(log::Wal& wal) override;
+
+ private:
+    void plan();
+    void perform();
+
+    transport::sim::Network& network_;
+    log::SimDisk& disk_;
+    const std::function<void()> wake_;
+    const std::shared_ptr<bool> alive_;  // what is planned for a worker that is gone does nothing
+    const log::DiskJob* job_ = nullptr;
+    std::size_t next_ = 0;
+    std::optional<Result<void>> outcome_;
+};
 
 // Stands around the service under test, tells the history what was applied, and keeps it where nobody else does: then
 // an entry is answered with its command.
@@ -53,6 +80,7 @@ class Cluster {
         std::uint64_t heartbeat_ns = 10'000'000;
         std::size_t max_queued = 256;
         std::uint64_t drift_ppm = 0;  // clocks run up to so many millionths faster or slower, each its own way
+        Durability durability = Durability::memory;
         std::function<std::unique_ptr<Service>(ReplicaId)> make_service{};  // none: commands are kept as they come
     };
 
@@ -62,10 +90,12 @@ class Cluster {
     // Starts a first life of `id`, taking part in forming. A crashed replica of memory mode cannot come back.
     void start(ReplicaId id);
     void start_all();
-    // Starts a life of `id` that finds its marker of an earlier one, so takes no part in forming.
+    // Starts a life of `id` that finds its marker of an earlier one, so takes no part in forming. In durable mode it
+    // comes back with what its disk holds.
     void restart(ReplicaId id);
-    // Ends its process: its memory is gone.
-    void crash(ReplicaId id);
+    // Ends its process: its memory is gone, and with `power` what its disk had not synced, perhaps.
+    void crash(ReplicaId id, bool power = false);
+    log::SimDisk& disk(ReplicaId id) { return machines_.at(id)->disk; }
     // The same, but its memory goes on answering for `ns`; `heard`: peers see its connections close at once.
     void crash_lingering(ReplicaId id, std::uint64_t ns, bool heard);
     // Its process does nothing for `ns`, as when the state machine takes so long.
@@ -123,19 +153,32 @@ class Cluster {
     std::function<void(const std::string&)> trace;
 
  private:
+    // What outlives a replica's process where the log is kept on disk.
+    struct Machine {
+        explicit Machine(log::SimDisk::Draw draw) : disk(std::move(draw)) {}
+        log::SimDisk disk;
+        core::Config voters;
+        bool formed = false;
+    };
     struct Node final : replica::Clock, replica::FormationStore {
-        Node(Cluster& owner, ReplicaId node_id, Incarnation life, bool form);
+        Node(Cluster& owner, ReplicaId node_id, Incarnation disk_life, bool form);
         core::Now now() override;
-        Result<void> keep(std::uint64_t, const core::Config&, bool) override { return {}; }
+        Result<void> keep(std::uint64_t genesis, const core::Config& voters, bool formed) override;
+        log::Identity identity() const { return {1, id, cluster.options_.ring_bytes}; }
 
         Cluster& cluster;
         ReplicaId id;
-        Incarnation incarnation;
+        Incarnation incarnation;       // what the protocol knows it by
+        Incarnation life;              // of this process: what the checkers know it by
+        Machine* machine = nullptr;
         std::unique_ptr<transport::sim::SimFabric> fabric;
         std::vector<std::byte> scratch_storage;
         std::unique_ptr<Service> service;
         std::unique_ptr<Recorder> recorder;
         replica::RequestQueue queue;
+        std::vector<std::byte> copy_storage;
+        std::unique_ptr<SimWorker> worker;
+        std::unique_ptr<replica::WalStorage> storage;
         std::unique_ptr<replica::Driver> driver;
         bool paused = false;
         std::int64_t drift_ppm = 0;
@@ -163,6 +206,7 @@ class Cluster {
     const Options options_;
     transport::sim::Network network_;
     History history_;
+    std::map<ReplicaId, std::unique_ptr<Machine>> machines_;
     std::map<ReplicaId, std::unique_ptr<Node>> nodes_;
     std::map<std::uint64_t, std::unique_ptr<transport::sim::SimFabric>> lingering_;  // by a number of their own
     std::uint64_t proposals_ = 0;

@@ -95,11 +95,13 @@ bool Core::verify_adopted() {
     return commit_met && at == a.target;
 }
 
-// Copies from the first entry that differs, as far as applied bytes make room (S11). What the source knew to be
-// committed raises the own commit on the way, so that apply goes on and makes more room; called again as it does.
+// Copies from the first entry that differs, as far as bytes that are applied, and on disk, make room (S11). What the
+// source knew to be committed raises the own commit on the way, so that apply goes on and makes more room; called again
+// as it does.
 void Core::install_adopted(Now now, Effects& effects) {
     Adoption& a = adoption_;
-    const Position room_end = applied_.position + ring_.bytes();
+    const Position room_end = (keeps_log() ? std::min(applied_.position, kept_commit_.position) : applied_.position) +
+                              ring_.bytes();
     while (a.installed.index < a.target.index) {
         const auto entry = log::next_entry(scratch_, a.installed, log::kNoLimit);
         LOCKSTEP_CHECK(entry.has_value());

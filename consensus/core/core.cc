@@ -42,6 +42,25 @@ Core::Core(const CoreOptions& options, log::Ring ring, log::Ring scratch)
     LOCKSTEP_CHECK_OP(own_rank_, <, options.member_count);
 }
 
+Core::Core(const CoreOptions& options, log::Ring ring, log::Ring scratch, const Recovered& recovered)
+    : Core(options, ring, scratch) {
+    genesis_ = recovered.genesis;
+    config_ = recovered.config;
+    formation_kept_ = true;
+    formed_ = recovered.formed;
+    ring_.set_genesis(genesis_);
+    scratch_.set_genesis(genesis_);
+    promised_ = highest_seen_ = recovered.promised;
+    promised_to_ = recovered.promised_to;
+    // S8: what stands behind the commit was accepted and is told to candidates, but is not believed by itself.
+    commit_ = applied_ = end_ = to_keep_ = kept_ = recovered.commit;
+    low_mark_ = recovered.low_mark;
+    kept_commit_ = recovered.commit;
+    lost_until_ = recovered.lost_until;
+    lost_in_ = recovered.promised;
+    if (commit_.position < lost_until_) loss_ = recovered.loss;
+}
+
 void Core::step(Now now, const Event& event, Effects& effects) {
     std::visit([&](const auto& what) { on(now, what, effects); }, event);
     set_deadline(now);
@@ -73,8 +92,8 @@ void Core::on(Now now, const event::PeerUp& up, Effects& effects) {
         if (LOCKSTEP_PLANTED(incarnation_ignored)) config_ = renamed(config_, {peer->id, up.incarnation});
         peer->incarnation = up.incarnation;
         peer->form_acked = false;
-        peer->heartbeats = 0;
     }
+    peer->heartbeats = 0;  // a life that came back with its disk counts anew
     form_again_ns_ = 0;
     form(now, effects);
     if (state_ == State::preparing && !peer->promise) send_prepare(now, *peer, effects);
@@ -144,8 +163,10 @@ void Core::set_deadline(Now now) {
         if (due_ns != 0) at = std::min(at, due_ns);
     };
     if (!formed_) sooner(form_again_ns_);
-    if (state_ == State::follower) sooner(campaign_at_ns_);
-    if (state_ != State::follower && state_ != State::leader) sooner(campaign_ends_ns_);
+    if (asked_promise_.serial == 0) {
+        if (state_ == State::follower) sooner(campaign_at_ns_);
+        if (state_ != State::follower && state_ != State::leader) sooner(campaign_ends_ns_);
+    }
     if (state_ == State::preparing || state_ == State::leader)
         for (const Peer& peer : peers())
             if (peer.up) sooner(peer.prepare_again_ns);

@@ -7,7 +7,7 @@
 // dissertation, 2014, sections 9.6 and 6.4). Safety rules are cited by number (S1 ...); docs/protocol.md has them all.
 //
 // The files beside this one hold one part each: formation, election, promise, adoption, lanes, replication, follow,
-// reads, heartbeat. Not thread-safe: one thread steps a core.
+// keeping, reads, heartbeat. Not thread-safe: one thread steps a core.
 #pragma once
 
 #include "consensus/core/config.h"
@@ -38,6 +38,23 @@ struct CoreOptions {
     std::uint64_t election_timeout_ns = 250'000'000;
     std::uint64_t heartbeat_ns = 25'000'000;
     std::uint64_t random_seed = 0;  // for the genesis and for spreading retries; unpredictable in production
+    Durability durability = Durability::memory;
+};
+
+// What a replica of durable mode finds on its disk when it starts again.
+struct Recovered {
+    std::uint64_t genesis = 0;
+    Config config;
+    bool formed = false;
+    Ballot promised;
+    Incarnation promised_to;
+    // The highest commit that the log names; the state machine has it applied. The ring holds the log around it, from
+    // the low mark on, and behind it what was accepted and is perhaps not committed.
+    log::Point commit;
+    Position low_mark;
+    // What the disk has lost, and up to where: made up for when the commit is there (S14).
+    Loss loss = Loss::none;
+    Position lost_until;
 };
 
 enum class Proposed : std::uint8_t {
@@ -51,6 +68,8 @@ class Core {
  public:
     // `ring` is this replica's ring, zeroed; `scratch` is memory of the same size for adoption, touched only then.
     Core(const CoreOptions& options, log::Ring ring, log::Ring scratch);
+    // For one that comes back with its disk, the same voter as before (S12): `ring` holds what `recovered` says.
+    Core(const CoreOptions& options, log::Ring ring, log::Ring scratch, const Recovered& recovered);
 
     // Takes one event. Effects are added to `effects`, in the order in which they are to be carried out.
     void step(Now now, const Event& event, Effects& effects);
@@ -75,6 +94,9 @@ class Core {
     // Leader: the tail. Else: how far the ring is believed (S8).
     const log::Point& end() const { return end_; }
     Position low_mark() const { return low_mark_; }
+    // How far the believed log is on disk; nowhere in memory mode.
+    const log::Point& kept() const { return kept_; }
+    Loss loss() const { return loss_; }
     bool forming() const { return !formed_; }
     std::uint64_t genesis() const { return genesis_; }
     const Config& config() const { return config_; }
@@ -156,6 +178,9 @@ class Core {
     void receive(Now now, const Peer& from, const Prepare& message, Effects& effects);
     void make_promise(Now now, Ballot ballot, ReplicaId candidate, Incarnation incarnation, std::uint64_t open_number,
                       Effects& effects);
+    void take_promise(Now now, Ballot ballot, ReplicaId candidate, Incarnation incarnation, std::uint64_t open_number,
+                      Effects& effects);
+    void on(Now now, const event::PromiseKept& kept, Effects& effects);
     void on(Now now, const event::Fenced& fenced, Effects& effects);
     void on(Now now, const event::IncomingOpened& opened, Effects& effects);
     log::Point scan_to_true_end();
@@ -189,6 +214,7 @@ class Core {
     bool post_next(Now now, Peer& peer, Effects& effects);
     void on(Now now, const event::Landed& landed, Effects& effects);
     void advance_commit(Now now);
+    log::Point point_at(Position position) const;
     void set_commit(const log::Point& to);
 
     // follow.cc
@@ -199,6 +225,15 @@ class Core {
     void on(Now now, const event::Reported& reported, Effects& effects);
     void on(Now now, const event::Applied& applied, Effects& effects);
     Position consumed() const;
+
+    // keeping.cc
+    bool keeps_log() const { return options_.durability != Durability::memory; }
+    bool counts_kept() const { return options_.durability == Durability::durable; }
+    void keep_log(Now now, bool heartbeat, Effects& effects);
+    bool made_up_for() const { return commit_.position >= lost_until_ || commit_.ballot > lost_in_; }
+    void keep_anew();
+    void on(Now now, const event::LogKept& kept, Effects& effects);
+    bool keeping_hangs(Now now) const;
 
     // reads.cc
     void start_read_round(Effects& effects);
@@ -260,6 +295,26 @@ class Core {
     Ballot promised_;
     Incarnation promised_to_;
     Incoming incoming_;
+    // Asked for, and not yet on disk: nothing of it is visible (S1). Its serial is 0 if there is none.
+    struct AskedPromise {
+        std::uint64_t serial = 0;
+        Ballot ballot;
+        ReplicaId candidate;
+        Incarnation incarnation;
+        std::uint64_t open_number = 0;
+    } asked_promise_;
+    std::uint64_t last_promise_ = 0;
+
+    // Keeping the log on disk. kept_ <= to_keep_ <= end_, in one log.
+    std::uint64_t generation_ = 1;       // rises whenever what is believed may be another log from the commit on
+    std::uint64_t asked_generation_ = 0;
+    log::Point to_keep_;                 // asked for
+    log::Point kept_;
+    log::Point kept_commit_;             // what this replica would know to be committed if it started again
+    std::uint64_t kept_rose_ns_ = 0;
+    Loss loss_ = Loss::none;
+    Position lost_until_;
+    Ballot lost_in_;                     // promised when the loss was found
 
     // Election.
     State state_ = State::follower;

@@ -24,6 +24,7 @@ std::uint64_t Core::campaign_delay_ns() const {
 
 void Core::consider_campaign(Now now, Effects& effects) {
     if (!formed_ || incoming_.state == Incoming::State::fencing || incoming_.state == Incoming::State::opening) return;
+    if (asked_promise_.serial != 0) return;  // what comes next is the disk's turn: one that hangs never leads
     if (state_ != State::follower) {
         if (now.monotonic_ns >= campaign_ends_ns_) end_campaign(now, retry_pause_ns_);
         return;
@@ -38,7 +39,7 @@ void Core::consider_campaign(Now now, Effects& effects) {
 }
 
 void Core::start_pre_vote(Now now, Ballot handed_over, Effects& effects) {
-    if (!config_.names(self())) {  // S5: it could not lead
+    if (!config_.names(self()) || loss_ == Loss::corrupt) {  // S5, S14: it could not lead
         campaign_at_ns_ = now.monotonic_ns + options_.election_timeout_ns;
         return;
     }
@@ -102,6 +103,7 @@ void Core::start_campaign(Now now, Effects& effects) {
     // S1: above every promise of this replica and above all that it has heard of.
     const Ballot ballot = Ballot::of(highest_seen_.round() + 1, options_.id);
     ++elections_started_;
+    stop_leading(now, effects);
     for (Peer& peer : peers()) {
         peer.promise.reset();
         drop_lane(peer, Lane::State::none, effects);
@@ -127,6 +129,7 @@ void Core::end_campaign(Now now, std::uint64_t pause_ns) {
 
 void Core::send_prepare(Now now, Peer& peer, Effects& effects) {
     peer.prepare_again_ns = now.monotonic_ns + options_.election_timeout_ns / 8;
+    if (state_ == State::preparing && promised_ != campaign_ballot_) return;  // S1: the own promise comes first
     if (!peer.up || !config_.names({peer.id, peer.incarnation})) return;  // S12: another life is no voter
     // One open per ballot until it is answered: a repeat carries the same number, and nothing is fenced twice (S1).
     if (peer.lane.state != Lane::State::opening || peer.lane.incarnation != peer.incarnation) {
@@ -171,7 +174,18 @@ void Core::count_promises(Now now, Effects& effects) {
         const Peer* peer = peer_of(voter.id);
         return peer != nullptr && peer->promise && peer->promise_incarnation == voter.incarnation;
     };
-    if (!has_majority(config_, promised)) return;
+    // S14: an answer with a loss may leave out what was acknowledged. A suspect one counts when every voter has
+    // answered, for somebody then has it; a corrupt one never does.
+    const auto loss_of = [&](Voter voter) {
+        if (voter == self()) return loss_;
+        const Peer* peer = peer_of(voter.id);
+        return peer == nullptr || !peer->promise ? Loss::corrupt : peer->promise->loss;
+    };
+    const auto intact = [&](Voter voter) { return promised(voter) && loss_of(voter) == Loss::none; };
+    const auto not_corrupt = [&](Voter voter) { return promised(voter) && loss_of(voter) != Loss::corrupt; };
+    const bool all = std::ranges::all_of(config_.voters.all(), not_corrupt) &&
+                     std::ranges::all_of(config_.next.all(), not_corrupt);
+    if (!all && !has_majority(config_, intact)) return;
 
     // S4: the highest (last ballot, last index); on a tie its own.
     Peer* best = nullptr;
@@ -218,7 +232,7 @@ void Core::receive(Now now, Peer& from, const Refusal& message, Effects& effects
 void Core::receive(Now now, const Peer& from, const Campaign& message, Effects& effects) {
     if (!formed_ || message.ballot.leader() != from.id) return;
     if (state_ != State::follower || incoming_.state == Incoming::State::fencing ||
-        incoming_.state == Incoming::State::opening)
+        incoming_.state == Incoming::State::opening || asked_promise_.serial != 0)
         return;
     if (message.ballot == promised_ || !hears_leader(now)) start_pre_vote(now, message.ballot, effects);
 }

@@ -79,9 +79,12 @@ void Core::commit_up_to(Index index) {
     if (at.index > commit_.index) set_commit(at);
 }
 
-// What of the own ring may be overwritten: applied bytes, less a tail kept for others to read and repair from.
+// What of the own ring may be overwritten: bytes that are applied, and on disk where there is one (S11), less a tail
+// kept for others to read and repair from. Never beyond what this replica would know to be committed if it started
+// again: a lane is repaired from there, and leaders no longer hold what is below what was reported.
 Position Core::consumed() const {
-    return {std::max(applied_.position.value, geometry_.kept_tail_bytes) - geometry_.kept_tail_bytes};
+    const Position done = keeps_log() ? std::min(applied_.position, kept_commit_.position) : applied_.position;
+    return {std::max(done.value, geometry_.kept_tail_bytes) - geometry_.kept_tail_bytes};
 }
 
 // With every heartbeat, since a report can be lost; between them when enough has come together.
@@ -99,14 +102,14 @@ void Core::report_consumed(bool heartbeat, Effects& effects) {
                                                                          .open_number = incoming_.open_number,
                                                                          .sequence = ++incoming_.report_sequence,
                                                                          .consumed = incoming_.reported_consumed,
-                                                                         .durable = {},
+                                                                         .durable = kept_.position,
                                                                          .committed = commit_.index,
                                                                          .commit_checksum = commit_.checksum}});
 }
 
 // From a leader it is a commit notice. From a follower (S10) it counts only about the lane that is open now, and if it
 // is newer than what is known.
-void Core::on(Now, const event::Reported& reported, Effects&) {
+void Core::on(Now now, const event::Reported& reported, Effects& effects) {
     Peer* peer = peer_of(reported.peer);
     if (peer == nullptr) return;
     const transport::Report& report = reported.report;
@@ -119,6 +122,10 @@ void Core::on(Now, const event::Reported& reported, Effects&) {
         return;
     lane.report_sequence = report.sequence;
     lane.consumed = std::max(lane.consumed, report.consumed);
+    if (!counts_kept() || report.durable <= lane.durable) return;
+    lane.durable = report.durable;
+    advance_commit(now);
+    finish_reads(effects);
 }
 
 void Core::on(Now now, const event::Applied& applied, Effects& effects) {

@@ -34,7 +34,7 @@ void Core::on(Now now, const event::FormationKept& kept, Effects& effects) {
     // The log starts at the genesis.
     ring_.set_genesis(genesis_);
     scratch_.set_genesis(genesis_);
-    commit_ = applied_ = end_ = log::Point{{}, {}, genesis_, {}, 0};
+    commit_ = applied_ = end_ = to_keep_ = kept_ = kept_commit_ = log::Point{{}, {}, genesis_, {}, 0};
     form_again_ns_ = 0;
     form(now, effects);
     if (own_rank_ == 0 && peer_count_ == 0) learn_formed(now, effects);

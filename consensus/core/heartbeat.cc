@@ -13,13 +13,14 @@ namespace lockstep::core {
 void Core::beat(Now now, Effects& effects) {
     if (now.monotonic_ns < beat_at_ns_) return;
     beat_at_ns_ = now.monotonic_ns + options_.heartbeat_ns;
-    ++heartbeats_;
+    if (!keeping_hangs(now)) ++heartbeats_;  // real progress only
     for (const Peer& peer : peers())
         if (peer.up) effects.push(effect::ReadBoard{peer.id});
     if (state_ == State::leader) {
         ++last_probe_;
         probe_due_ = true;
     }
+    keep_log(now, true, effects);
     report_consumed(true, effects);
     notice_blocked(effects);
     publish(now, effects);
@@ -31,7 +32,7 @@ void Core::publish(Now now, Effects& effects) {
                                                   .promised = promised_,
                                                   .leading = leads ? campaign_ballot_ : Ballot{},
                                                   .applied = applied_.position,
-                                                  .durable = {},
+                                                  .durable = kept_.position,
                                                   .committed = commit_.index,
                                                   .commit_checksum = commit_.checksum,
                                                   .checksum = 0}});
@@ -74,6 +75,7 @@ std::uint64_t Core::idle_ns(Now now) const {
     std::uint64_t since = majority_reached<std::uint64_t>(config_, contact);
     const bool waits = no_op_.index == Index{} || end_.index > commit_.index;
     if (waits) since = std::min(since, commit_rose_ns_);
+    if (keeping_hangs(now)) since = std::min(since, kept_rose_ns_);
     return now.monotonic_ns - std::min(since, now.monotonic_ns);
 }
 

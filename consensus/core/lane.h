@@ -68,6 +68,7 @@ struct Lane {
     Position posted;                 // the next byte to post
     log::Point landed;               // an unbroken run from the base that the follower answered (S6)
     Position consumed;               // reported by the follower: writes stay below this plus the ring's size
+    Position durable;                // reported by the follower, of this lane (S10)
     std::uint64_t report_sequence = 0;
     std::uint64_t contact_ns = 0;    // when the newest landed write or probe was posted
     std::uint64_t probe_landed = 0;

@@ -47,6 +47,7 @@ void Core::open_lane(Now now, Peer& peer, const Promise& promise, Effects& effec
     lane.posted = promise.commit.position;
     lane.landed = promise.commit;
     lane.consumed = promise.consumed;
+    lane.durable = {};
     lane.report_sequence = 0;
     lane.probe_landed = 0;
     lane.contact_ns = now.monotonic_ns;

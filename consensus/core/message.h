@@ -48,6 +48,12 @@ struct Prepare {
     Ballot ballot;
     std::uint64_t open_number = 0;  // rises with every lane that the sender asks of the receiver
 };
+// What a replica's disk may have lost of what the replica acknowledged (S14).
+enum class Loss : std::uint8_t {
+    none,
+    suspect,  // the last batch: torn and never acknowledged, or rotten
+    corrupt,  // more than that
+};
 // The answer after the steps of S2.
 struct Promise {
     Ballot ballot;                  // as asked ...
@@ -58,6 +64,7 @@ struct Promise {
     Index config;                   // of the newest config in the log
     Position low_mark;              // the ring holds the log from here (S6)
     Position consumed;              // the lane's holder may write up to this plus the ring's size
+    Loss loss = Loss::none;         // with it, this answer may leave out what was acknowledged
     transport::LaneAddress lane;
 };
 struct Refusal {

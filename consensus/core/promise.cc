@@ -5,6 +5,7 @@
 #include "log/planted.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace lockstep::core {
 
@@ -18,6 +19,12 @@ void Core::receive(Now now, const Peer& from, const Prepare& message, Effects& e
     if (!formation_kept_ || message.genesis != genesis_ || message.ballot.leader() != from.id) return;
     learn_formed(now, effects);  // nobody campaigns before all hold the genesis
     highest_seen_ = std::max(highest_seen_, message.ballot);
+    if (asked_promise_.serial != 0) {
+        // One is on its way to the disk. Only a higher one takes its place; the others ask again.
+        const bool again = message.ballot == asked_promise_.ballot && from.incarnation == asked_promise_.incarnation;
+        if (again) asked_promise_.open_number = std::max(asked_promise_.open_number, message.open_number);
+        if (message.ballot <= asked_promise_.ballot) return;
+    }
 
     const bool same = message.ballot == promised_ && promised_to_ == from.incarnation;
     const bool lower = message.ballot < promised_ && !LOCKSTEP_PLANTED(lower_ballot_promised);
@@ -36,14 +43,30 @@ void Core::receive(Now now, const Peer& from, const Prepare& message, Effects& e
         return;
     }
     make_promise(now, message.ballot, from.id, from.incarnation, message.open_number, effects);
-    // Time for the one that asked to win and show itself as leader.
-    leader_ = from.id;
-    leader_ballot_ = message.ballot;
-    heard_ns_ = now.monotonic_ns;
+}
+
+// S1: in durable mode a promise is on disk before anything of it is visible. Until then this replica goes on as before.
+void Core::make_promise(Now now, Ballot ballot, ReplicaId candidate, Incarnation incarnation,
+                        std::uint64_t open_number, Effects& effects) {
+    const bool known = ballot == promised_ && incarnation == promised_to_;  // a lane opened again (S1)
+    if (!counts_kept() || known) return take_promise(now, ballot, candidate, incarnation, open_number, effects);
+    asked_promise_ = {++last_promise_, ballot, candidate, incarnation, open_number};
+    effects.push(effect::KeepPromise{last_promise_, ballot, incarnation});
+}
+
+void Core::on(Now now, const event::PromiseKept& kept, Effects& effects) {
+    if (kept.serial != asked_promise_.serial) return;  // a higher one is on its way
+    const AskedPromise asked = std::exchange(asked_promise_, {});
+    const bool campaigns = state_ == State::preparing && asked.ballot == campaign_ballot_;
+    take_promise(now, asked.ballot, asked.candidate, asked.incarnation, asked.open_number, effects);
+    if (!campaigns) return;
+    state_ = State::preparing;
+    campaign_ends_ns_ = now.monotonic_ns + options_.election_timeout_ns;
+    for (Peer& peer : peers()) send_prepare(now, peer, effects);
 }
 
 // S2, the first half: promise, stop leading, end the own outgoing lanes (S11), fence. What follows waits for Fenced.
-void Core::make_promise(Now now, Ballot ballot, ReplicaId candidate, Incarnation incarnation,
+void Core::take_promise(Now now, Ballot ballot, ReplicaId candidate, Incarnation incarnation,
                         std::uint64_t open_number, Effects& effects) {
     if (!LOCKSTEP_PLANTED(lower_ballot_promised)) LOCKSTEP_CHECK_OP(ballot.value, >=, promised_.value);
     promised_ = ballot;
@@ -58,6 +81,11 @@ void Core::make_promise(Now now, Ballot ballot, ReplicaId candidate, Incarnation
     incoming_.holder_incarnation = incarnation;
     incoming_.open_number = open_number;
     effects.push(effect::Fence{++incoming_.serial});
+    if (candidate == options_.id) return;
+    // Time for the one that asked to win and show itself as leader.
+    leader_ = candidate;
+    leader_ballot_ = ballot;
+    heard_ns_ = now.monotonic_ns;
 }
 
 // S2, the second half: only now does the ring stand still. Scan it, open the new lane, answer.
@@ -68,6 +96,7 @@ void Core::on(Now now, const event::Fenced& fenced, Effects& effects) {
     const log::Point last = LOCKSTEP_PLANTED(scan_before_fence) ? incoming_.answer.last : scan_to_true_end();
     // S8: nothing above the commit is believed until the new ballot's leader has written behind it.
     end_ = commit_;
+    keep_anew();
     looked_limit_ = {};
 
     if (incoming_.holder == options_.id) {
@@ -86,6 +115,7 @@ void Core::on(Now now, const event::Fenced& fenced, Effects& effects) {
                                .config = {},
                                .low_mark = low_mark_,
                                .consumed = consumed(),
+                               .loss = loss_,
                                .lane = {}};
     // What is promised as free now is free for the new holder from its first write on.
     incoming_.reported_consumed = std::max(incoming_.reported_consumed, incoming_.answer.consumed);
@@ -135,6 +165,7 @@ void Core::stop_leading(Now now, Effects& effects) {
     effects.push(effect::ProposalsLost{});
     low_mark_ = std::max(low_mark_, Position{std::max(end_.position.value, ring_.bytes()) - ring_.bytes()});
     end_ = commit_;
+    keep_anew();
     no_op_ = {};
     log_full_ = false;
     leader_ = {};

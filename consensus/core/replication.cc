@@ -104,6 +104,7 @@ bool Core::make_room(Now now, Position new_end, bool may_use_reserve, Effects& e
 }
 
 bool Core::flush(Now now, Effects& effects) {
+    keep_log(now, false, effects);
     if (state_ != State::leader) return false;
     if (peer_count_ == 0) advance_commit(now);  // alone, nothing lands elsewhere that would
     start_read_round(effects);
@@ -210,7 +211,8 @@ void Core::land_in_part(Lane& lane, Position upto) {
 }
 
 // S6: the highest index that a majority holds at or past, if it is at or after the own no-op. The own copy counts as
-// soon as it is written (memory mode); a follower's by what has landed on its newest lane, in this ballot.
+// soon as it is written, a follower's by what has landed on its newest lane, in this ballot; in durable mode each when
+// it is on that one's disk.
 void Core::advance_commit(Now now) {
     if (state_ != State::leader) return;
     if (no_op_.index == Index{} && !LOCKSTEP_PLANTED(old_ballot_counted)) return;
@@ -219,23 +221,41 @@ void Core::advance_commit(Now now) {
         bool operator<(const Reached& other) const { return point.position < other.point.position; }
     };
     const auto held_by = [&](Voter voter) -> Reached {
-        if (voter == self()) return {end_};
+        if (voter == self()) return {counts_kept() ? kept_ : end_};
         const Peer* peer = peer_of(voter.id);
         if (peer == nullptr || peer->lane.state != Lane::State::open || peer->lane.incarnation != voter.incarnation)
             return {};
+        // What is reported as durable is known by its position alone.
+        log::Point there;
+        there.position = peer->lane.durable;
+        if (counts_kept()) return {there};
         return {peer->lane.landed};
     };
-    const log::Point reached = majority_reached<Reached>(config_, held_by).point;
+    log::Point reached = majority_reached<Reached>(config_, held_by).point;
     if (reached.position < no_op_.position && !LOCKSTEP_PLANTED(old_ballot_counted)) return;
     if (reached.position <= commit_.position) return;
+    if (counts_kept()) reached = point_at(reached.position);
+    if (reached.position == commit_.position) return;
     set_commit(reached);
     commit_rose_ns_ = now.monotonic_ns;
+}
+
+// The last point of the own log at or before `position`, from the commit on.
+log::Point Core::point_at(Position position) const {
+    log::Point at = commit_;
+    while (at.index < end_.index) {
+        const log::Point next = log::step_over_verified(ring_, at);
+        if (next.position > position) break;
+        at = next;
+    }
+    return at;
 }
 
 void Core::set_commit(const log::Point& to) {
     LOCKSTEP_CHECK_OP(to.position.value, >=, commit_.position.value);
     LOCKSTEP_CHECK_OP(to.position.value, <=, end_.position.value);
     commit_ = to;
+    if (loss_ != Loss::none && made_up_for()) loss_ = Loss::none;
 }
 
 }  // namespace lockstep::core

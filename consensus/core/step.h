@@ -82,12 +82,23 @@ struct FormationKept {
 struct Applied {
     log::Point to;
 };
+// The promise that was asked for with this serial is on disk.
+struct PromiseKept {
+    std::uint64_t serial = 0;
+};
+// The log of that generation is on disk up to `to`.
+struct LogKept {
+    std::uint64_t generation = 0;
+    log::Point to;
+    Index committed;  // a restart would know that this is
+};
 
 }  // namespace event
 
 using Event = std::variant<event::Tick, event::PeerUp, event::PeerDown, event::Received, event::Landed,
                            event::LaneBroken, event::BoardRead, event::RingRead, event::Reported, event::Look,
-                           event::Fenced, event::IncomingOpened, event::FormationKept, event::Applied>;
+                           event::Fenced, event::IncomingOpened, event::FormationKept, event::Applied,
+                           event::PromiseKept, event::LogKept>;
 
 // -- Out: to be carried out in order ---------------------------------------------------------------------------------
 
@@ -148,6 +159,22 @@ struct KeepFormation {
     Config voters;
     bool formed = false;
 };
+// Put on disk that `ballot` is promised to that life of its candidate, then say PromiseKept (S1). A later one takes the
+// place of those that are not said yet.
+struct KeepPromise {
+    std::uint64_t serial = 0;
+    Ballot ballot;
+    Incarnation candidate;
+};
+// Put the own ring's bytes of [from, upto) on disk, then say LogKept, perhaps of a part first. A new generation starts
+// at a point that older ones have reached in the same log: behind it everything may differ from what they said.
+struct KeepLog {
+    std::uint64_t generation = 0;
+    log::Point from;
+    log::Point upto;
+    Index committed;   // to be kept as well, with the bytes ...
+    bool now = false;  // ... or even if there are none
+};
 // Every proposal that was appended and is not applied ends as unknown.
 struct ProposalsLost {};
 // Reads with tickets up to `through` may be answered now.
@@ -161,8 +188,8 @@ struct ReadsLost {};
 
 using Effect = std::variant<effect::PostWrite, effect::PostProbe, effect::ConnectLane, effect::EndLane, effect::Fence,
                             effect::OpenIncoming, effect::ReadBoard, effect::ReadRing, effect::WriteReport,
-                            effect::Publish, effect::Send, effect::KeepFormation, effect::ProposalsLost,
-                            effect::ReadsReady, effect::ReadsLost>;
+                            effect::Publish, effect::Send, effect::KeepFormation, effect::KeepPromise, effect::KeepLog,
+                            effect::ProposalsLost, effect::ReadsReady, effect::ReadsLost>;
 
 // What one step wants done. Reused from step to step; never allocates.
 class Effects {

@@ -79,6 +79,7 @@ void put(const core::Promise& message, Control& out) {
     to.set_config(message.config.value);
     to.set_low_mark(message.low_mark.value);
     to.set_consumed(message.consumed.value);
+    to.set_loss(static_cast<std::uint32_t>(message.loss));
     to.set_lane(message.lane.bytes.data(), message.lane.size);
 }
 
@@ -204,7 +205,10 @@ core::Message take(const Control::Promise& from, Taker& t) {
                           .config = {from.config()},
                           .low_mark = t.position("low_mark", from.low_mark()),
                           .consumed = t.position("consumed", from.consumed()),
+                          .loss = static_cast<core::Loss>(from.loss()),
                           .lane = t.lane(from.lane())};
+    if (from.loss() > static_cast<std::uint32_t>(core::Loss::corrupt))
+        t.refuse("loss is " + std::to_string(from.loss()), "0 to 2");
     const log::Point& last = message.last;
     t.in_order("commit.index", message.commit.index.value, "last.index", last.index.value);
     t.in_order("commit.position", message.commit.position.value, "last.position", last.position.value);

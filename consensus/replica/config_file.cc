@@ -24,6 +24,9 @@ static_assert(static_cast<int>(Polling::blocking) == static_cast<int>(proto::blo
 static_assert(static_cast<int>(Polling::adaptive) == static_cast<int>(proto::adaptive));
 static_assert(static_cast<int>(Polling::spin) == static_cast<int>(proto::spin));
 
+static_assert(static_cast<int>(Durability::memory) == static_cast<int>(proto::memory));
+static_assert(static_cast<int>(Durability::durable) == static_cast<int>(proto::durable));
+
 static_assert(static_cast<int>(Transport::tcp) == static_cast<int>(proto::tcp));
 static_assert(static_cast<int>(Transport::rdma) == static_cast<int>(proto::rdma));
 static_assert(static_cast<int>(Transport::automatic) == static_cast<int>(proto::auto_));
@@ -101,6 +104,7 @@ Options to_options(const proto::Config& config) {
     if (config.has_spin_us()) options.spin_us = config.spin_us();
     if (config.has_transport()) options.transport = static_cast<Transport>(config.transport());
     options.rdma_device = config.rdma_device();
+    if (config.has_durability()) options.durability = static_cast<Durability>(config.durability());
     if (config.has_rdma_port()) options.rdma_port = config.rdma_port();
     if (config.has_rdma_gid_index()) options.rdma_gid_index = config.rdma_gid_index();
     return options;

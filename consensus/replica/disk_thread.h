@@ -1,6 +1,7 @@
 // The thread that waits for the disk, so that the protocol's thread never does.
 #pragma once
 
+#include "consensus/replica/disk_worker.h"
 #include "log/disk/disk.h"
 #include "log/wal/wal.h"
 
@@ -18,19 +19,17 @@ namespace lockstep {
 
 // Performs a WAL's jobs, one at a time. All calls come from one thread, the protocol's, and none blocks but the
 // destructor.
-class DiskThread {
+class DiskThread final : public DiskWorker {
  public:
     // `wake` is called by the disk's thread when a job has ended, so that the protocol's thread calls `turn`. Until the
     // destructor has returned, `disk` is used by no other thread.
     DiskThread(log::Disk& disk, std::function<void()> wake);
     // Waits for the operation that runs; jobs that have not begun an operation do not begin it.
-    ~DiskThread();
+    ~DiskThread() override;
     DiskThread(const DiskThread&) = delete;
     DiskThread& operator=(const DiskThread&) = delete;
 
-    // Tells the WAL how its job ended, if it has, and begins the next one, if there is one. Whether one has ended: what
-    // is durable may be more than before, or the WAL has stopped. Call it after every change of the WAL, too.
-    bool turn(log::Wal& wal);
+    bool turn(log::Wal& wal) override;
 
     // For how long the operation that runs now has done so; zero if none does. A disk that hangs shows here: an
     // operation cannot be called off, but a replica can stop counting on it.

@@ -14,16 +14,21 @@ using std::chrono::nanoseconds;
 using transport::EventKind;
 
 Driver::Driver(const core::CoreOptions& options, transport::Fabric& fabric, std::span<std::byte> scratch,
-               StateMachine& state_machine, RequestQueue& queue, Clock& clock, FormationStore& store)
+               StateMachine& state_machine, RequestQueue& queue, Clock& clock, FormationStore& store,
+               Storage* storage, const core::Recovered* recovered)
     : fabric_(fabric),
       queue_(queue),
       clock_(clock),
       store_(store),
+      storage_(storage),
+      lost_(recovered != nullptr && recovered->loss != core::Loss::none),
       options_(options),
       scratch_(LOCKSTEP_PLANTED(adoption_into_own_ring) ? fabric.ring() : scratch),
-      core_(options, log::Ring(fabric.ring()), scratch_),
+      core_(recovered == nullptr ? core::Core(options, log::Ring(fabric.ring()), scratch_)
+                                 : core::Core(options, log::Ring(fabric.ring()), scratch_, *recovered)),
       applier_(state_machine),
       reads_(64) {
+    LOCKSTEP_CHECK((storage != nullptr) == (options.durability != Durability::memory));
     step(clock_.now(), core::event::Tick{});
 }
 
@@ -32,6 +37,8 @@ Result<void> Driver::turn(nanoseconds wait) {
     fabric_.poll(wait, events_);
     now_ = clock_.now();
     for (const transport::Event& event : events_) take(now_, event);
+    take_kept();
+    if (!failure_.ok()) return std::move(failure_);
     step(now_, core::event::Look{fabric_.incoming_landed()});
     if (now_.monotonic_ns >= core_.deadline()) step(now_, core::event::Tick{});
     apply();
@@ -175,6 +182,24 @@ void Driver::carry_out(const core::effect::KeepFormation& effect) {
     }
 }
 
+void Driver::carry_out(const core::effect::KeepPromise& effect) { storage_->keep_promise(effect); }
+
+void Driver::carry_out(const core::effect::KeepLog& effect) { storage_->keep_log(effect); }
+
+void Driver::take_kept() {
+    if (storage_ == nullptr) return;
+    kept_.clear();
+    if (auto taken = storage_->take_outcomes(kept_); !taken) {
+        failure_ = std::move(taken).error();  // what was kept before it failed is not acted upon any more (S13)
+        return;
+    }
+    for (const core::Event& outcome : kept_) step(now_, outcome);
+    if (lost_ && core_.loss() == core::Loss::none) {
+        lost_ = false;
+        storage_->forgive();
+    }
+}
+
 void Driver::carry_out(const core::effect::ProposalsLost&) { applier_.lose_all(); }
 
 void Driver::carry_out(const core::effect::ReadsReady& effect) {
@@ -283,7 +308,8 @@ Status Driver::status() const {
     status.committed = core_.commit().index;
     status.applied = core_.applied().index;
     status.end = core_.end().position;
-    status.durability = "memory";
+    status.durability = lockstep::to_string(options_.durability);
+    status.durable = core_.kept().position;
     if (core_.forming()) status.note = "waits until every replica of the config has been started with --form";
     if (core_.log_full()) status.note = "log full: not even a no-op fits before more is applied";
     for (std::size_t i = 0; i < options_.member_count; ++i) {

@@ -5,6 +5,7 @@
 #include "consensus/core/core.h"
 #include "consensus/replica/applier.h"
 #include "consensus/replica/request_queue.h"
+#include "consensus/replica/storage.h"
 #include "transport/fabric.h"
 
 #include <lockstep/replica.h>
@@ -35,9 +36,12 @@ class FormationStore {
 // Not thread-safe, but for the queue that it is given: all calls come from the protocol thread.
 class Driver {
  public:
-    // All references must outlive the driver. `scratch` is memory as large as the ring.
+    // All references must outlive the driver. `scratch` is memory as large as the ring. There is a `storage` unless the
+    // log is kept in memory only. `recovered` is for a replica that comes back with its disk: the fabric's ring is
+    // filled and the state machine stands as that says.
     Driver(const core::CoreOptions& options, transport::Fabric& fabric, std::span<std::byte> scratch,
-           StateMachine& state_machine, RequestQueue& queue, Clock& clock, FormationStore& store);
+           StateMachine& state_machine, RequestQueue& queue, Clock& clock, FormationStore& store,
+           Storage* storage = nullptr, const core::Recovered* recovered = nullptr);
 
     // One turn of the loop: waits for up to `wait` for something to do, then does it. An error stops the replica
     // for good: call `stop` then.
@@ -73,9 +77,12 @@ class Driver {
     void carry_out(const core::effect::Publish& effect);
     void carry_out(const core::effect::Send& effect);
     void carry_out(const core::effect::KeepFormation& effect);
+    void carry_out(const core::effect::KeepPromise& effect);
+    void carry_out(const core::effect::KeepLog& effect);
     void carry_out(const core::effect::ProposalsLost& effect);
     void carry_out(const core::effect::ReadsReady& effect);
     void carry_out(const core::effect::ReadsLost& effect);
+    void take_kept();
     void apply();
     void take_requests();
     void reject(Replica::Done& done, Reason reason) const;
@@ -85,6 +92,8 @@ class Driver {
     RequestQueue& queue_;
     Clock& clock_;
     FormationStore& store_;
+    Storage* const storage_;
+    bool lost_;  // the disk still says that something is lost
     const core::CoreOptions options_;
     log::Ring scratch_;
     core::Core core_;
@@ -99,6 +108,7 @@ class Driver {
     std::vector<transport::Event> events_;
     core::Effects effects_;
     std::vector<core::Event> outcomes_;  // of effects, for the core
+    std::vector<core::Event> kept_;      // outcomes of the storage
     std::vector<std::byte> encoded_;
     core::Now now_;                      // of this turn
     bool takes_at_once_ = false;         // callbacks of applied proposals run, and nothing older waits in the queue

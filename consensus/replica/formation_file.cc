@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
@@ -13,6 +14,7 @@
 #include <fstream>
 #include <optional>
 #include <sstream>
+#include <string_view>
 
 namespace lockstep {
 
@@ -65,12 +67,36 @@ Result<void> sync_folder(const std::string& folder) {
 }
 
 // "key: value" lines; an unknown key is an error, since a newer version may mean something by it.
-Result<Formation> parse(std::istream& in, const std::string& path) {
+struct Parsed {
+    Formation formation;
+    core::Config voters;
+};
+
+std::optional<std::uint64_t> number(std::string_view text, int base, std::uint64_t most) {
+    std::uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+    if (error != std::errc{} || end != text.data() + text.size() || value == 0 || value > most) return {};
+    return value;
+}
+
+// "2 00000000deadbeef": who, and which life of it.
+std::optional<core::Voter> voter(std::string_view text) {
+    const std::size_t blank = text.find(' ');
+    if (blank == std::string_view::npos) return {};
+    const auto id = number(text.substr(0, blank), 10, 255);
+    const auto life = number(text.substr(blank + 1), 16, ~std::uint64_t{0});
+    if (!id || !life) return {};
+    return core::Voter{ReplicaId{static_cast<std::uint8_t>(*id)}, Incarnation{*life}};
+}
+
+Result<Parsed> parse(std::istream& in, const std::string& path) {
     std::string line;
     std::getline(in, line);
     if (line != kFirstLine)
         return Error(path + " is not a formation file of this version: its first line is not '" + kFirstLine + "'");
-    Formation formation;
+    Parsed parsed;
+    Formation& formation = parsed.formation;
+    std::size_t count = 0;
     while (std::getline(in, line)) {
         const std::size_t colon = line.find(": ");
         if (colon == std::string::npos) return Error(path + ": '" + line + "' is no 'key: value' line");
@@ -80,15 +106,22 @@ Result<Formation> parse(std::istream& in, const std::string& path) {
         else if (key == "cluster") formation.cluster_id = value;
         else if (key == "replica") formation.replica = value;
         else if (key == "formed") formation.formed = value == "yes";
+        else if (key == "voters") count = number(value, 10, kMaxReplicas).value_or(0);
         else if (key != "voter") return Error(path + ": unknown key '" + key + "'");
+        if (key != "voter") continue;
+        const auto one = voter(value);
+        if (!one || !parsed.voters.voters.add(*one))
+            return Error(path + ": '" + value + "' is no voter, or one too many: the file is damaged");
     }
-    if (formation.genesis.size() != 16) return Error(path + ": the genesis is missing or not sixteen digits");
-    return formation;
+    if (count == 0 || count != parsed.voters.voters.size())
+        return Error(path + " names " + std::to_string(parsed.voters.voters.size()) +
+                     " voters where it says that there are " + std::to_string(count) + ": the file is damaged");
+    if (formation.genesis.size() != 16 || !number(formation.genesis, 16, ~std::uint64_t{0}))
+        return Error(path + ": the genesis is missing or not sixteen digits");
+    return parsed;
 }
 
-}  // namespace
-
-Result<Formation> read_formation(const std::string& data_folder) {
+Result<Parsed> read_file(const std::string& data_folder) {
     const std::string path = path_in(data_folder);
     std::error_code error;
     const std::uintmax_t size = std::filesystem::file_size(path, error);
@@ -97,6 +130,14 @@ Result<Formation> read_formation(const std::string& data_folder) {
     std::ifstream in(path);
     if (!in) return system_error("cannot read " + path);
     return parse(in, path);
+}
+
+}  // namespace
+
+Result<Formation> read_formation(const std::string& data_folder) {
+    auto parsed = read_file(data_folder);
+    if (!parsed) return std::move(parsed).error();
+    return std::move(parsed).value().formation;
 }
 
 Result<void> abandon_formation(const std::string& data_folder, const std::string& genesis) {
@@ -108,6 +149,10 @@ Result<void> abandon_formation(const std::string& data_folder, const std::string
     if (formation.value().formed)
         return Error("the formation in " + data_folder +
                      " has finished: the cluster may hold acknowledged entries, so it cannot be abandoned");
+    // A log that was begun goes first: without the formation it would be nobody's.
+    std::error_code error;
+    std::filesystem::remove_all(data_folder + "/log", error);
+    if (error) return Error("cannot remove " + data_folder + "/log: " + error.message());
     if (::unlink(path_in(data_folder).c_str()) != 0) return system_error("cannot remove " + path_in(data_folder));
     return sync_folder(data_folder);
 }
@@ -130,13 +175,24 @@ Result<FormationFile> FormationFile::open(const Options& options) {
                 " holds no cluster: start every replica of the config once with form set (--form) to make one");
         return FormationFile(options.data_folder, options.cluster_id, options.id);
     }
-    auto formation = read_formation(options.data_folder);
-    if (!formation) return std::move(formation).error();
-    const std::string which = "replica " + formation.value().replica + " of cluster " + formation.value().cluster_id;
-    if (!formation.value().formed)
+    auto parsed = read_file(options.data_folder);
+    if (!parsed) return std::move(parsed).error();
+    const Formation& formation = parsed.value().formation;
+    const std::string which = "replica " + formation.replica + " of cluster " + formation.cluster_id;
+    const bool has_log = std::filesystem::exists(options.data_folder + "/log/hard_state", error);
+    if (!formation.formed && !has_log)
         return Error("data folder " + options.data_folder + ": " + which + " began to form a cluster (genesis " +
-                     formation.value().genesis + ") and ended before it knew that all had; if none of the replicas " +
+                     formation.genesis + ") and ended before it knew that all had; if none of the replicas " +
                      "got further, stop them all and abandon that genesis on each, then form again");
+    if (options.durability == Durability::durable) {
+        FormationFile file(options.data_folder, options.cluster_id, options.id);
+        file.kept_ = KeptFormation{*number(formation.genesis, 16, ~std::uint64_t{0}), parsed.value().voters,
+                                   formation.formed};
+        return file;
+    }
+    if (has_log)
+        return Error("data folder " + options.data_folder + ": " + which +
+                     " keeps its log on disk, and the config says durability 'memory': say 'durable'");
     return Error(
         "data folder " + options.data_folder + ": " + which +
         " kept its log in memory, which is gone; with durability 'memory' it cannot come back into its cluster: "
@@ -147,7 +203,8 @@ Result<FormationFile> FormationFile::open(const Options& options) {
 Result<void> FormationFile::keep(std::uint64_t genesis, const core::Config& voters, bool formed) {
     std::ostringstream text;
     text << kFirstLine << "\ngenesis: " << hex(genesis) << "\ncluster: " << cluster_id_
-         << "\nreplica: " << int{id_.value} << "\nformed: " << (formed ? "yes" : "no") << "\n";
+         << "\nreplica: " << int{id_.value} << "\nformed: " << (formed ? "yes" : "no")
+         << "\nvoters: " << voters.voters.size() << "\n";
     for (const core::Voter& voter : voters.voters.all())
         text << "voter: " << int{voter.id.value} << " " << to_string(voter.incarnation) << "\n";
 

@@ -31,6 +31,16 @@ const char* to_string(Reason reason) {
     return "?";
 }
 
+const char* to_string(Durability durability) {
+    switch (durability) {
+        case Durability::memory:
+            return "memory";
+        case Durability::durable:
+            return "durable";
+    }
+    return "?";
+}
+
 const char* to_string(Role role) {
     switch (role) {
         case Role::forming:

@@ -211,6 +211,9 @@ std::optional<OptionProblem> find_problem(const Options& options) {
                                                 "adaptive, spin"};
     }
     if (Problem problem = check_range("spin_us", options.spin_us)) return problem;
+    if (options.durability > Durability::durable)
+        return OptionProblem{"durability", {}, std::to_string(static_cast<int>(options.durability)) +
+                                                   " is none of memory, durable"};
     return check_transport(options);
 }
 

@@ -2,13 +2,14 @@
 #include <lockstep/replica.h>
 
 #include "consensus/replica/driver.h"
+#include "consensus/replica/durable_store.h"
 #include "consensus/replica/formation_file.h"
+#include "consensus/replica/mapped_memory.h"
 #include "consensus/replica/request_queue.h"
 #include "transport/logger.h"
 #include "transport/rdma/fabric.h"
 #include "transport/tcp/fabric.h"
 
-#include <sys/mman.h>
 #include <sys/random.h>
 
 #include <algorithm>
@@ -34,29 +35,6 @@ class SystemClock final : public replica::Clock {
         };
         return {ns(std::chrono::steady_clock::now()), ns(std::chrono::system_clock::now())};
     }
-};
-
-// Memory as large as a ring, for adoption: no page of it exists before it is used.
-class Scratch {
- public:
-    static Result<Scratch> map(std::uint64_t bytes) {
-        void* memory =
-            ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (memory == MAP_FAILED)
-            return Error("cannot map " + std::to_string(bytes) + " bytes of memory: " + std::strerror(errno));
-        return Scratch(static_cast<std::byte*>(memory), bytes);
-    }
-    Scratch(Scratch&& other) noexcept
-        : memory_(std::exchange(other.memory_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
-    ~Scratch() {
-        if (memory_ != nullptr) ::munmap(memory_, bytes_);
-    }
-    std::span<std::byte> memory() const { return {memory_, bytes_}; }
-
- private:
-    Scratch(std::byte* memory, std::uint64_t bytes) : memory_(memory), bytes_(bytes) {}
-    std::byte* memory_;
-    std::uint64_t bytes_;
 };
 
 Result<std::uint64_t> random_number() {
@@ -127,7 +105,35 @@ core::CoreOptions core_options(const Options& options, Incarnation incarnation, 
     core.election_timeout_ns = std::uint64_t{options.election_timeout_ms} * 1'000'000;
     core.heartbeat_ns = std::uint64_t{options.heartbeat_ms} * 1'000'000;
     core.random_seed = random_seed;
+    core.durability = options.durability;
     return core;
+}
+
+// What a replica has on disk, by its durability: the marker of its formation, or that and its log.
+struct Kept {
+    std::unique_ptr<replica::FormationFile> marker;
+    std::unique_ptr<replica::DurableStore> durable;
+
+    replica::FormationStore& formation() {
+        if (durable) return *durable;
+        return *marker;
+    }
+    replica::Storage* storage() { return durable ? &durable->storage() : nullptr; }
+    const core::Recovered* recovered() const { return durable ? durable->recovered() : nullptr; }
+    void stop() {
+        if (durable) durable->stop();
+    }
+};
+
+Result<Kept> open_kept(const Options& options, StateMachine& state_machine, Incarnation fresh) {
+    if (options.durability == Durability::memory) {
+        auto marker = replica::FormationFile::open(options);
+        if (!marker) return std::move(marker).error();
+        return Kept{std::make_unique<replica::FormationFile>(std::move(marker).value()), nullptr};
+    }
+    auto durable = replica::DurableStore::open(options, state_machine, fresh);
+    if (!durable) return std::move(durable).error();
+    return Kept{nullptr, std::move(durable).value()};
 }
 
 }  // namespace
@@ -135,13 +141,14 @@ core::CoreOptions core_options(const Options& options, Incarnation incarnation, 
 class Replica::Impl {
  public:
     Impl(const Options& options, const core::CoreOptions& core, std::unique_ptr<transport::Fabric> fabric,
-         Scratch scratch, replica::FormationFile store, StateMachine& state_machine)
+         replica::MappedMemory scratch, Kept kept, StateMachine& state_machine)
         : heartbeat_ns_(core.heartbeat_ns),
           fabric_(std::move(fabric)),
           scratch_(std::move(scratch)),
-          store_(std::move(store)),
+          kept_(std::move(kept)),
           queue_(options.max_queued_proposals, options.max_queued_bytes),
-          driver_(core, *fabric_, scratch_.memory(), state_machine, queue_, clock_, store_) {
+          driver_(core, *fabric_, scratch_.span(), state_machine, queue_, clock_, kept_.formation(),
+                  kept_.storage(), kept_.recovered()) {
         keep_status();
         thread_ = std::thread([this] { run(); });
     }
@@ -201,6 +208,7 @@ class Replica::Impl {
             keep_status_if_due();
         }
         driver_.stop();
+        kept_.stop();
         keep_status();
         const std::lock_guard lock(status_mutex_);
         status_.role = Role::stopped;
@@ -236,8 +244,8 @@ class Replica::Impl {
     const std::uint64_t heartbeat_ns_;
     SystemClock clock_;
     std::unique_ptr<transport::Fabric> fabric_;
-    Scratch scratch_;
-    replica::FormationFile store_;
+    replica::MappedMemory scratch_;
+    Kept kept_;
     replica::RequestQueue queue_;
     replica::Driver driver_;
 
@@ -258,20 +266,22 @@ class Replica::Impl {
 Result<std::unique_ptr<Replica>> Replica::open(const Options& options, StateMachine& state_machine) {
     if (auto checked = options.check(); !checked) return std::move(checked).error().within("bad options");
     const std::string what = "cannot start replica " + to_string(options.id);
-    auto store = replica::FormationFile::open(options);
-    if (!store) return std::move(store).error().within(what);
     auto incarnation = random_number();
     if (!incarnation) return std::move(incarnation).error().within(what);
     auto seed = random_number();
     if (!seed) return std::move(seed).error().within(what);
-    auto scratch = Scratch::map(options.ring_bytes);
+    auto scratch = replica::MappedMemory::map(options.ring_bytes);
     if (!scratch) return std::move(scratch).error().within(what);
-    const Incarnation life{incarnation.value()};
+    auto kept = open_kept(options, state_machine, Incarnation{incarnation.value()});
+    if (!kept) return std::move(kept).error().within(what);
+    const Incarnation life =
+        kept.value().durable ? kept.value().durable->incarnation() : Incarnation{incarnation.value()};
     auto fabric = open_fabric(options, life);
     if (!fabric) return std::move(fabric).error().within(what);
+    if (kept.value().durable) kept.value().durable->attach(*fabric.value());
     return std::unique_ptr<Replica>(new Replica(std::make_unique<Impl>(
         options, core_options(options, life, seed.value()), std::move(fabric).value(), std::move(scratch).value(),
-        std::move(store).value(), state_machine)));
+        std::move(kept).value(), state_machine)));
 }
 
 Replica::Replica(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -17,6 +17,14 @@ enum class Polling : std::uint8_t {
     spin,      // never sleeps: the lowest latency, and a core of its own is needed
 };
 
+// What a committed entry survives.
+enum class Durability : std::uint8_t {
+    memory,   // an entry counts where it has landed: it survives while a majority keeps its memory
+    durable,  // an entry counts where it is fsynced: it survives while a majority keeps its disks
+};
+
+const char* to_string(Durability durability);
+
 // How replicas reach each other's memory.
 enum class Transport : std::uint8_t {
     tcp,        // Boost.Asio
@@ -41,7 +49,7 @@ struct Options {
     std::uint64_t cluster_id = 0;    // the same on all replicas, not 0; the handshake refuses another
     ReplicaId id;                    // which of `members` this is
     std::vector<Member> members;     // 1 to kMaxReplicas, this one among them
-    std::string data_folder;         // holds the marker that keeps a lost replica from forming again; made if missing
+    std::string data_folder;         // holds the marker of the formation, and what is kept on disk; made if missing
     bool form = false;               // this start forms a new cluster, together with all other members
     std::uint64_t ring_bytes = std::uint64_t{64} << 20;  // a power of two, the same on all replicas
     std::uint32_t election_timeout_ms = 250;   // 10 to 60,000
@@ -49,6 +57,8 @@ struct Options {
     std::uint32_t max_queued_proposals = 65'536;          // 1 to 2^20; a full queue answers "busy"
     std::uint64_t max_queued_bytes = std::uint64_t{16} << 20;  // bytes of commands in it: 1 to 2^32
     Polling polling = Polling::blocking;
+    // The same on all replicas.
+    Durability durability = Durability::memory;
     std::uint32_t spin_us = 50;      // for Polling::adaptive: 1 to 10,000
     // `tcp` and `automatic` work together, and `rdma` and `automatic`.
     Transport transport = Transport::automatic;

@@ -63,7 +63,8 @@ struct Status {
     Index committed;
     Index applied;
     Position end;              // of the verified log
-    std::string durability;    // "memory"
+    std::string durability;    // "memory", "durable"
+    Position durable;          // how far the log is on this replica's disk; 0 with "memory"
     std::string note;          // what a person should know: a full log, a stopped replica's reason; else empty
     std::vector<PeerStatus> peers;
     // Counters since the start.

@@ -50,6 +50,7 @@ Result<void> SimDisk::perform(const DiskOperation& operation) {
     if (const auto planned = fail_.find(operation.kind); planned != fail_.end()) {
         const std::string why = planned->second;
         fail_.erase(planned);
+        failed_ = true;
         static_cast<void>(perform_now(operation, true));
         return error(operation, why);
     }

@@ -39,6 +39,8 @@ class SimDisk final : public Disk {
     // it fail, until `crash` is called.
     void crash_in(std::uint64_t count) { crash_in_ = count; }
     bool crashed() const { return crashed_; }
+    // Whether a planned failure has come true, ever.
+    bool failed() const { return failed_; }
     // The next operation of that kind fails, with nothing or part of it done.
     void fail_next(DiskOperation::Kind kind, std::string why = "Input/output error") { fail_[kind] = std::move(why); }
     // The next write goes to another place of the same file, and succeeds.
@@ -97,6 +99,7 @@ class SimDisk final : public Disk {
     std::uint64_t syncs_ = 0;
     bool misdirect_ = false;
     bool crashed_ = false;
+    bool failed_ = false;
     bool hung_ = false;
 };
 

@@ -124,6 +124,7 @@ FloorBlock block_of(const Floor& floor, std::uint64_t cluster_id, std::uint64_t 
                              .generation = floor.generation,
                              .begin = floor.begin.value,
                              .end = block_of(floor.end),
+                             .committed = floor.committed.value,
                              .checksum = 0});
 }
 
@@ -132,7 +133,9 @@ std::optional<PlacedFloor> floor_of(BytesView bytes) {
     if (!unseal(bytes, block)) return std::nullopt;
     const Floor floor{.generation = block.generation,
                       .begin = Position{block.begin},
-                      .end = point_of(block.end)};
+                      .end = point_of(block.end),
+                      .committed = Index{block.committed}};
+    if (floor.committed > floor.end.index) return std::nullopt;
     if (!sound(floor.end) || floor.generation > kMost || floor.begin > floor.end.position) return std::nullopt;
     return PlacedFloor{floor, block.cluster_id, block.era, Position{block.first}};
 }

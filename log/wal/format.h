@@ -60,6 +60,7 @@ struct Floor {
     std::uint64_t generation = 0;  // grows with every floor that is written; the highest counts. 0: none
     Position begin;                // where the batch began
     Point end;                     // everything below is acknowledged as soon as this is durable
+    Index committed;               // known to be committed then, in this log
 
     friend bool operator==(const Floor&, const Floor&) = default;
 };
@@ -104,13 +105,14 @@ struct FloorBlock {
     std::uint64_t magic;
     std::uint64_t cluster_id, era, first, generation, begin;
     PointBlock end;
+    std::uint64_t committed;
     std::uint64_t checksum;
 };
 
 // One sector each: a disk writes it whole or not at all.
 static_assert(sizeof(HardStateBlock) == 23 * 8);
 static_assert(sizeof(SegmentBlock) == 12 * 8);
-static_assert(sizeof(FloorBlock) == 12 * 8);
+static_assert(sizeof(FloorBlock) == 13 * 8);
 static_assert(std::has_unique_object_representations_v<FloorBlock>, "every byte is written and hashed");
 
 // Sealed: with its checksum.

@@ -74,6 +74,8 @@ class Reading {
     // Verifies entries up to the segment's end, or to the break in it.
     Result<void> read_segment(const Segment& segment);
     Result<void> read_to(const Segment& segment, Position end);
+    Position lap_before(Position at) const { return {std::max(at.value, ring_.bytes()) - ring_.bytes()}; }
+    Result<void> restore_lap_before();
     void take(const VerifiedEntry& entry);
     void judge();
     void judge_floor(Position break_at);
@@ -155,6 +157,19 @@ Result<void> Reading::read_segment(const Segment& segment) {
     return {};
 }
 
+// Reading ahead went past the end, over what the ring is to hold of the lap before.
+Result<void> Reading::restore_lap_before() {
+    const Position from = std::max(found_.hard.base.position, lap_before(at_.position));
+    const Position to = lap_before(read_to_);
+    if (to <= from) return {};
+    const Position first = ring_.lap_start(from);
+    if (auto opened = disk_.perform(DiskOperation::open(kRecoveryFile, segment_name(found_.hard.era, first))); !opened)
+        return opened;
+    auto got = disk_.read(kRecoveryFile, kSegmentDataOffset + (from - first), {ring_.at(from), to - from});
+    if (!got) return std::move(got).error();
+    return {};
+}
+
 Result<void> Reading::run() {
     total_ = found_.segments.size() * ring_.bytes();
     if (auto read = read_fronts(); !read) return read;
@@ -169,12 +184,11 @@ Result<void> Reading::run() {
         }
         if (auto read = read_segment(segment); !read) return read;
     }
+    if (auto restored = restore_lap_before(); !restored) return restored;
     for (const FileHandle file : {kRecoveryFile, kNextFile})
         static_cast<void>(disk_.perform(DiskOperation::close(file)));
     found_.end = at_;
-    const Position reached = std::max(read_to_, at_.position);
-    const Position kept{reached.value > ring_.bytes() ? reached.value - ring_.bytes() : 0};
-    found_.ring_from = std::max(found_.hard.base.position, kept);
+    found_.ring_from = std::max(found_.hard.base.position, lap_before(at_.position));
     judge();
     return {};
 }
@@ -308,6 +322,36 @@ Result<std::optional<Recovered>> recover(Disk& disk, const Identity& identity, R
     std::ranges::sort(found.segments, {}, [](const Segment& segment) { return segment.first.value; });
     if (auto read = Reading(disk, ring, options, found).run(); !read) return std::move(read).error();
     return std::optional<Recovered>(std::move(found));
+}
+
+// A batch goes to one segment, and the one before it is durable when it begins; so the last segment is all that can be
+// behind, and the folder that names it. It is written anew: where a sync has failed, the system may take for clean what
+// never reached the disk, and a mere sync would say that all is well (Rebello et al., "Can Applications Recover from
+// fsync Failures?", ATC 2020).
+Result<void> settle(Disk& disk, const Recovered& recovered) {
+    const auto rewrite = [&](const FileName& name, std::uint64_t bytes) -> Result<void> {
+        if (auto opened = disk.perform(DiskOperation::open(kRecoveryFile, name)); !opened) return opened;
+        std::vector<std::byte> chunk(kReadBytes);
+        for (std::uint64_t at = 0; at < bytes;) {
+            const std::uint64_t wanted = std::min<std::uint64_t>(chunk.size(), bytes - at);
+            auto got = disk.read(kRecoveryFile, at, std::span(chunk).first(wanted));
+            if (!got) return std::move(got).error();
+            if (got.value() == 0) break;
+            const BytesView data(chunk.data(), got.value());
+            if (auto written = disk.perform(DiskOperation::write(kRecoveryFile, at, data)); !written) return written;
+            at += got.value();
+        }
+        if (auto synced = disk.perform(DiskOperation::sync(kRecoveryFile)); !synced) return synced;
+        return disk.perform(DiskOperation::close(kRecoveryFile));
+    };
+    if (auto done = rewrite(kHardStateName, kHardStateBytes); !done) return done;
+    if (!recovered.segments.empty()) {
+        const Position first = recovered.segments.back().first;
+        const std::uint64_t used = recovered.end.position > first ? recovered.end.position - first : 0;
+        const FileName name = segment_name(recovered.hard.era, first);
+        if (auto done = rewrite(name, kSegmentDataOffset + used); !done) return done;
+    }
+    return disk.perform(DiskOperation::sync_folder());
 }
 
 Result<void> patch(Disk& disk, const HardState& hard, Position at, BytesView bytes) {

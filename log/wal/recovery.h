@@ -77,6 +77,10 @@ Result<std::optional<NumberedHardState>> read_hard_state(Disk& disk);
 Result<std::optional<Recovered>> recover(Disk& disk, const Identity& identity, Ring& ring,
                                          const RecoverOptions& options = {});
 
+// What was read may be in the system's memory only, where the process that wrote it was killed: makes it durable,
+// before anybody counts on it. Blocks.
+Result<void> settle(Disk& disk, const Recovered& recovered);
+
 // Writes the stream's bytes from `at` on, which lie in one lap, over what the WAL has there, durably. For repairing
 // what `recover` found corrupt, with bytes that verified; `recover` again afterwards.
 Result<void> patch(Disk& disk, const HardState& hard, Position at, BytesView bytes);

@@ -34,7 +34,9 @@ Wal::Wal(const Recovered& recovered, const Ring& copy)
       segments_(recovered.segments),
       leftovers_(recovered.leftovers),
       generation_(recovered.floor.generation),
-      cut_(recovered.end) {
+      cut_(recovered.end),
+      committed_(std::min(recovered.floor.committed, recovered.end.index)),
+      committed_kept_(committed_) {
     LOCKSTEP_CHECK_OP(copy.bytes(), ==, recovered.hard.ring_bytes);
     LOCKSTEP_CHECK_OP(copy.genesis(), ==, recovered.hard.genesis);
     LOCKSTEP_CHECK(recovered.found != Damage::corrupt || recovered.give_up);
@@ -82,6 +84,11 @@ void Wal::promise(Ballot ballot, Incarnation candidate) {
     wanted_.promised = ballot;
     wanted_.promised_to = candidate;
     hard_dirty_ = true;
+}
+
+void Wal::commit(Index upto, bool now) {
+    committed_ = std::max(committed_, std::min(upto, appended_.index));
+    floor_wanted_ |= now;
 }
 
 void Wal::drop_behind(const Point& at) {
@@ -150,7 +157,7 @@ void Wal::forgive() {
 const DiskJob* Wal::next() {
     if (doing_ != Doing::nothing || stopped_) return nullptr;
     job_.count_ = 0;
-    if (plan_hard_state() || plan_cut() || plan_clean() || plan_spare() || plan_batch()) return &job_;
+    if (plan_hard_state() || plan_cut() || plan_clean() || plan_spare() || plan_batch() || plan_floor()) return &job_;
     return nullptr;
 }
 
@@ -185,7 +192,8 @@ void Wal::open_segment(Position first) {
 }
 
 void Wal::write_floor(Position begin, const Point& end, Position first) {
-    const Floor floor{.generation = ++generation_, .begin = begin, .end = end};
+    committed_writing_ = std::min(committed_, end.index);
+    const Floor floor{.generation = ++generation_, .begin = begin, .end = end, .committed = committed_writing_};
     FloorBlock& block = floor_blocks_[generation_ % 2];
     block = block_of(floor, wanted_.cluster_id, wanted_.era, first);
     job_.push(DiskOperation::write(kSegmentFile, floor_offset(generation_), bytes_of(block)));
@@ -298,6 +306,18 @@ bool Wal::plan_batch() {
     return true;
 }
 
+// Nothing new to write but how far the log is committed.
+bool Wal::plan_floor() {
+    if (!std::exchange(floor_wanted_, false) || std::min(committed_, durable_.index) <= committed_kept_) return false;
+    const Position first = lap_of_end(durable_.position);
+    if (segments_.empty() || segments_.back().first != first) return false;
+    open_segment(first);
+    write_floor(durable_.position, durable_, first);
+    job_.push(DiskOperation::sync(kSegmentFile));
+    doing_ = Doing::floor;
+    return true;
+}
+
 // -- How they ended -------------------------------------------------------------------------------------------------
 
 void Wal::finish(const Result<void>& outcome) {
@@ -320,6 +340,7 @@ void Wal::finish(const Result<void>& outcome) {
         case Doing::clean:
         case Doing::spare: break;
         case Doing::batch: finish_batch(); break;
+        case Doing::floor: committed_kept_ = std::max(committed_kept_, committed_writing_); break;
     }
 }
 
@@ -350,6 +371,7 @@ void Wal::finish_batch() {
         return;
     }
     durable_ = batch_end_;
+    committed_kept_ = std::max(committed_kept_, committed_writing_);
     if (lap_end_ && lap_end_->position <= durable_.position) lap_end_.reset();
     if (owed_reached_ && durable_.position >= wanted_.owed.end.position) forgive();
 }

@@ -62,6 +62,9 @@ class Wal {
     Taken append(const Ring& ring, Position end);
     // A ballot that is not below the promised one. It is on disk when kept().promised says so, and not before (S1).
     void promise(Ballot ballot, Incarnation candidate);
+    // That the entries up to there, of those in this log, are committed: on disk with the next batch, or by itself if
+    // `now`. What is said of entries that are cut afterwards, or not yet durable, is held back.
+    void commit(Index upto, bool now);
     // Cuts everything behind `at`, a point of this log at which a believed entry first differs (S8). durable() falls at
     // once, the floor on disk falls before anything is cut (S10).
     void truncate(const Point& at);
@@ -88,19 +91,24 @@ class Wal {
     // The hard state on disk.
     const HardState& kept() const { return kept_; }
     const Owed& owed() const { return wanted_.owed; }
+    // What a restart would know to be committed, as far as it was told by `commit`.
+    Index committed() const { return committed_kept_; }
     // Why it has stopped.
     const std::optional<Error>& stopped() const { return stopped_; }
     bool busy() const { return doing_ != Doing::nothing; }
     std::uint64_t batches() const { return batches_; }
 
  private:
-    enum class Doing : std::uint8_t { nothing, hard_state, lower_floor, remove_segment, blank, clean, spare, batch };
+    enum class Doing : std::uint8_t {
+        nothing, hard_state, lower_floor, remove_segment, blank, clean, spare, batch, floor
+    };
 
     bool plan_hard_state();
     bool plan_cut();
     bool plan_clean();
     bool plan_spare();
     bool plan_batch();
+    bool plan_floor();
     void finish_cut_step();
     void finish_batch();
 
@@ -139,6 +147,11 @@ class Wal {
     std::optional<Point> cut_;   // to be carried out, before any batch
     std::optional<Point> step_of_;  // the cut that the job in flight is a step of
     enum class CutStep : std::uint8_t { lower_floor, remove, blank } cut_step_ = CutStep::lower_floor;
+
+    Index committed_;       // told
+    Index committed_writing_;
+    Index committed_kept_;  // in a floor on disk
+    bool floor_wanted_ = false;
 
     Point batch_end_;           // of the batch in flight
     bool overtaken_ = false;    // that batch was cut while it was written

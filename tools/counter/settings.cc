@@ -25,6 +25,7 @@ struct Flags {
     std::string polling;
     std::string transport;
     std::string rdma_device;
+    std::string durability;
     std::uint64_t ring_bytes = 0;
     std::uint32_t election_timeout_ms = 0;
     std::uint32_t heartbeat_ms = 0;
@@ -39,6 +40,9 @@ const std::map<std::string, Polling> kPollings = {
     {"blocking", Polling::blocking}, {"adaptive", Polling::adaptive}, {"spin", Polling::spin}};
 const std::map<std::string, Transport> kTransports = {
     {"tcp", Transport::tcp}, {"rdma", Transport::rdma}, {"auto", Transport::automatic}};
+
+const std::map<std::string, Durability> kDurabilities = {{"memory", Durability::memory},
+                                                          {"durable", Durability::durable}};
 
 void add_cluster_flags(CLI::App& app, Flags& flags) {
     const std::string group = "The cluster";
@@ -73,6 +77,10 @@ void add_cluster_flags(CLI::App& app, Flags& flags) {
         ->group(group);
     app.add_option("--rdma-device", flags.rdma_device, "The RDMA device to use, not the one with the replica's address")
         ->type_name("DEVICE")
+        ->group(group);
+    app.add_option("--durability", flags.durability, "Where an entry counts: in memory, or durable, on disk")
+        ->check(CLI::IsMember(kDurabilities))
+        ->type_name("WHERE")
         ->group(group);
     app.add_option("--ring-bytes", flags.ring_bytes, "The part of the log held in memory: a power of two")
         ->type_name("BYTES")
@@ -174,6 +182,7 @@ void override_options(const Flags& flags, Options& options) {
     if (!flags.polling.empty()) options.polling = kPollings.at(flags.polling);
     if (!flags.transport.empty()) options.transport = kTransports.at(flags.transport);
     if (!flags.rdma_device.empty()) options.rdma_device = flags.rdma_device;
+    if (!flags.durability.empty()) options.durability = kDurabilities.at(flags.durability);
     if (flags.ring_bytes != 0) options.ring_bytes = flags.ring_bytes;
     if (flags.election_timeout_ms != 0) options.election_timeout_ms = flags.election_timeout_ms;
     if (flags.heartbeat_ms != 0) options.heartbeat_ms = flags.heartbeat_ms;

@@ -18,6 +18,7 @@ SimFabric::SimFabric(Network& network, ReplicaId id, Incarnation incarnation)
     : network_(network),
       id_(id),
       incarnation_(incarnation),
+      life_(network.fresh_number()),
       storage_(network.ring_bytes_ + kProbeLineBytes + kAlignment) {
     const auto address = reinterpret_cast<std::uintptr_t>(storage_.data());
     memory_ = storage_.data() + (kAlignment - address % kAlignment) % kAlignment;
@@ -43,12 +44,12 @@ void SimFabric::read_board(ReplicaId peer) {
     if (!up_.contains(peer) || !board_asked_.insert(peer).second) return;
     const Incarnation theirs = up_[peer];
     const std::uint64_t there_ns = network_.now_ns() + network_.latency();
-    network_.at(there_ns + kRetriesNs, [network = &network_, me = id_, mine = incarnation_, peer] {
+    network_.at(there_ns + kRetriesNs, [network = &network_, me = id_, mine = life_, peer] {
         // Lost on a link that was cut for a while: the connection would have tried again by itself.
         SimFabric* asker = network->node(me);
-        if (asker != nullptr && asker->incarnation_ == mine) asker->board_asked_.erase(peer);
+        if (asker != nullptr && asker->life_ == mine) asker->board_asked_.erase(peer);
     });
-    network_.deliver(Network::Kind::read, id_, peer, there_ns, [network = &network_, me = id_, mine = incarnation_,
+    network_.deliver(Network::Kind::read, id_, peer, there_ns, [network = &network_, me = id_, mine = life_,
                                                                 peer, theirs] {
         SimFabric* target = network->node(peer);
         if (target == nullptr || target->incarnation_ != theirs) return;
@@ -56,7 +57,7 @@ void SimFabric::read_board(ReplicaId peer) {
             network->deliver(Network::Kind::read, peer, me, network->now_ns() + network->latency(),
                              [network, me, mine, peer, theirs, board] {
                                  SimFabric* asker = network->node(me);
-                                 if (asker == nullptr || asker->incarnation_ != mine) return;
+                                 if (asker == nullptr || asker->life_ != mine) return;
                                  asker->board_asked_.erase(peer);
                                  const auto up = asker->up_.find(peer);
                                  if (up == asker->up_.end() || up->second != theirs) return;
@@ -95,9 +96,9 @@ void SimFabric::read_ring(ReadId read, ReplicaId peer, Position at, std::span<st
     if (up == up_.end() || network_.chance(network_.faults_.read_fails_chance) || network_.is_cut(id_, peer) ||
         network_.is_cut(peer, id_)) {
         network_.at(network_.now_ns() + network_.latency(),
-                    [network = &network_, me = id_, mine = incarnation_, finish] {
+                    [network = &network_, me = id_, mine = life_, finish] {
                         const SimFabric* asker = network->node(me);
-                        if (asker != nullptr && asker->incarnation_ == mine) finish(false);
+                        if (asker != nullptr && asker->life_ == mine) finish(false);
                     });
         return;
     }
@@ -114,9 +115,9 @@ void SimFabric::read_ring(ReadId read, ReplicaId peer, Position at, std::span<st
         if (to > from) std::memcpy(into.data() + from, target->memory_ + offset + from, to - from);
         return true;
     };
-    const auto alive = [network = &network_, me = id_, mine = incarnation_] {
+    const auto alive = [network = &network_, me = id_, mine = life_] {
         const SimFabric* asker = network->node(me);
-        return asker != nullptr && asker->incarnation_ == mine;
+        return asker != nullptr && asker->life_ == mine;
     };
     std::uint64_t first_ns = network_.now_ns() + network_.latency();
     if (network_.chance(network_.faults_.read_slow_chance))

@@ -73,6 +73,7 @@ class SimFabric final : public Fabric {
         LaneId id;
         ReplicaId holder;
         Incarnation holder_incarnation;
+        std::uint64_t holder_life = 0;
         ReplicaId peer;
         Incarnation peer_incarnation;
         std::uint64_t token = 0;
@@ -115,6 +116,7 @@ class SimFabric final : public Fabric {
     Network& network_;
     const ReplicaId id_;
     const Incarnation incarnation_;
+    const std::uint64_t life_;  // of the process: a replica that comes back with its disk keeps its incarnation
     std::vector<std::byte> storage_;
     std::byte* memory_ = nullptr;
     Board board_;

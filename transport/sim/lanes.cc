@@ -56,6 +56,7 @@ void SimFabric::connect_lane(LaneId lane_id, ReplicaId peer, const LaneAddress& 
     lane->id = lane_id;
     lane->holder = id_;
     lane->holder_incarnation = incarnation_;
+    lane->holder_life = life_;
     lane->peer = peer;
     std::memcpy(&lane->token, address.bytes.data(), sizeof lane->token);
     lanes_[lane_id] = lane;
@@ -209,7 +210,7 @@ void SimFabric::complete(const LanePtr& lane, std::uint64_t count) {
     network_.deliver(Network::Kind::completion, lane->peer, id_, lane->next_completion_ns,
                      [network = &network_, lane, count] {
         SimFabric* holder = network->node(lane->holder);
-        if (holder == nullptr || holder->incarnation_ != lane->holder_incarnation) return;
+        if (holder == nullptr || holder->life_ != lane->holder_life) return;
         if ((lane->ended || lane->broken) && !LOCKSTEP_PLANTED(old_lane_counted)) return;
         lane->completed = count;
         Event event;

@@ -85,7 +85,7 @@ Cluster::~Cluster() {
 std::vector<std::string> Cluster::command(int id) const {
     std::vector<std::string> args = {
         LOCKSTEP_COUNTER, "--form", "--id",          std::to_string(id),
-        "--cluster-id",   "4711",   "--data-folder", folder_ + "/data" + std::to_string(id)};
+        "--cluster-id",   "4711",   "--data-folder", data_folder(id)};
     for (int member = 1; member <= kReplicas; ++member) {
         args.push_back("--member");
         args.push_back(std::to_string(member) + "=" + network_.hosts[index(member)] + ":" +
@@ -144,6 +144,14 @@ void Cluster::signal(int id, int number) {
     if (number != SIGKILL) return;
     waitpid(pid, nullptr, 0);
     pid = 0;
+}
+
+void Cluster::restart(int id) {
+    ASSERT_EQ(pids_[index(id)], 0);
+    std::vector<std::string> args = command(id);
+    std::erase(args, "--form");
+    pids_[index(id)] = start_program(args, folder_ + "/log" + std::to_string(id));
+    ASSERT_NE(pids_[index(id)], 0) << "cannot start " << args[0];
 }
 
 int Cluster::stop(int id) {

@@ -45,12 +45,15 @@ class Cluster {
     std::uint64_t number(int id, const std::string& section, const std::string& key) const;
     // Sends a signal; SIGKILL also waits for the end, SIGSTOP until the process has stopped.
     void signal(int id, int number);
+    // Starts a replica that has ended once more: it does not form, it comes back.
+    void restart(int id);
     // Stops a replica with SIGTERM and gives its exit status.
     int stop(int id);
     // What a replica has logged, for messages.
     std::string log_of(int id) const;
     // The flags that a replica was started with.
     std::vector<std::string> command(int id) const;
+    std::string data_folder(int id) const { return folder_ + "/data" + std::to_string(id); }
 
  private:
     static std::size_t index(int id) { return static_cast<std::size_t>(id - 1); }

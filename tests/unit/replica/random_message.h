@@ -35,8 +35,8 @@ inline auto fields(const Prepare& m) {
     return std::tie(genesis, ballot, open_number);
 }
 inline auto fields(const Promise& m) {
-    const auto& [ballot, candidate, open_number, last, commit, config, low_mark, consumed, lane] = m;
-    return std::tie(ballot, candidate, open_number, last, commit, config, low_mark, consumed, lane);
+    const auto& [ballot, candidate, open_number, last, commit, config, low_mark, consumed, loss, lane] = m;
+    return std::tie(ballot, candidate, open_number, last, commit, config, low_mark, consumed, loss, lane);
 }
 inline auto fields(const Refusal& m) {
     const auto& [ballot, open_number, promised, hears_leader] = m;
@@ -104,6 +104,7 @@ class RandomMessages {
                      .config = {std::min(number(), last.index.value)},
                      .low_mark = position(last.position.value),
                      .consumed = position(last.position.value),
+                     .loss = static_cast<Loss>(random_() % 3),
                      .lane = {}};
         made.lane.size = static_cast<std::uint8_t>(random_() % (transport::LaneAddress::kMaxBytes + 1));
         for (std::size_t at = 0; at < made.lane.size; ++at) made.lane.bytes[at] = static_cast<std::byte>(random_());

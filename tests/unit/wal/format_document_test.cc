@@ -43,7 +43,7 @@ TEST(WalFormatDocument, shows_what_the_code_writes) {
     for (const std::uint64_t slot : {0u, 1u})
         example += "hard_state, slot " + std::to_string(slot) + "\n" + hex_lines(hard, slot * kBlockBytes, 192);
     example += "\n" + std::string(name.view()) + ", header\n" + hex_lines(segment, 0, 96);
-    example += "floor of generation 1\n" + hex_lines(segment, floor_offset(1), 96);
+    example += "floor of generation 1\n" + hex_lines(segment, floor_offset(1), 112);
     example += "the entry\n" + hex_lines(segment, kSegmentDataOffset, 64);
 
     std::ifstream file(LOCKSTEP_SOURCE_FOLDER "/docs/wal-format.md");

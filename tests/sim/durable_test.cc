@@ -1,0 +1,250 @@
+// Replicas that keep their log on disk: processes end and power is lost, of one, some or all; they come back with what
+// their disks hold, and nothing that was acknowledged is missing.
+#include "sim/cluster.h"
+
+#include "consensus/core/random.h"
+
+#include <gtest/gtest.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace lockstep::sim {
+namespace {
+
+std::uint64_t seeds() {
+    const char* asked = std::getenv("LOCKSTEP_SIM_SEEDS");
+    return asked == nullptr ? 250 : std::strtoull(asked, nullptr, 10);
+}
+
+class Durable : public testing::Test {
+ protected:
+    void SetUp() override { spdlog::set_level(spdlog::level::off); }
+
+    static Cluster::Options options(std::size_t replicas, std::uint64_t seed, Durability durability) {
+        Cluster::Options options;
+        options.replicas = replicas;
+        options.seed = seed;
+        options.durability = durability;
+        return options;
+    }
+    static bool formed(Cluster& cluster) {
+        return cluster.run_until(5000 * kMs, [&] { return cluster.leader().has_value(); });
+    }
+    // Whether anybody's proposal is acknowledged within some seconds.
+    static bool progresses(Cluster& cluster) {
+        const std::size_t before = cluster.history().acknowledged();
+        for (int i = 0; i < 100 && cluster.history().acknowledged() == before; ++i) {
+            if (const auto leader = cluster.leader()) cluster.propose(*leader);
+            cluster.run_for(100 * kMs);
+        }
+        return cluster.history().acknowledged() > before;
+    }
+    // How many could be made equal by the one that is furthest.
+    static std::size_t within_reach(Cluster& cluster) {
+        const auto ids = cluster.ids();
+        const auto furthest = std::ranges::max_element(ids, {}, [&](ReplicaId id) {
+            return cluster.core(id).commit().position;
+        });
+        return static_cast<std::size_t>(std::ranges::count_if(ids, [&](ReplicaId id) {
+            return cluster.core(id).commit().position >= cluster.core(*furthest).low_mark();
+        }));
+    }
+    static bool all_equal(Cluster& cluster) {
+        return cluster.run_until(5000 * kMs, [&] {
+            const auto leader = cluster.leader();
+            return leader && std::ranges::all_of(cluster.ids(), [&](ReplicaId id) {
+                return cluster.core(id).applied() == cluster.core(*leader).applied();
+            });
+        });
+    }
+};
+
+TEST_F(Durable, an_entry_is_acknowledged_only_when_a_majority_has_it_on_disk) {
+    Cluster cluster(options(3, 1, Durability::durable));
+    cluster.start_all();
+    ASSERT_TRUE(formed(cluster));
+    const ReplicaId leader = *cluster.leader();
+    ASSERT_TRUE(progresses(cluster));
+    for (const ReplicaId id : cluster.ids())
+        if (id != leader) cluster.disk(id).hang(true);
+    const std::size_t before = cluster.history().acknowledged();
+    ASSERT_TRUE(cluster.propose(leader));
+    cluster.run_for(50 * kMs);
+    EXPECT_EQ(cluster.history().acknowledged(), before);  // two hold it in memory, one on disk
+    for (const ReplicaId id : cluster.ids()) cluster.disk(id).hang(false);
+    cluster.run_for(50 * kMs);
+    EXPECT_GT(cluster.history().acknowledged(), before);
+}
+
+TEST_F(Durable, all_lose_power_and_come_back_with_everything) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        Cluster cluster(options(3, seed, Durability::durable));
+        cluster.start_all();
+        ASSERT_TRUE(formed(cluster));
+        for (int round = 0; round < 5; ++round) {
+            for (int i = 0; i < 40; ++i) {
+                if (const auto leader = cluster.leader()) cluster.propose(*leader, 100);
+                cluster.run_for(kMs / 10);
+            }
+            for (const ReplicaId id : cluster.ids()) cluster.crash(id, true);
+            for (std::size_t i = 1; i <= 3; ++i) cluster.restart(ReplicaId{static_cast<std::uint8_t>(i)});
+            ASSERT_TRUE(progresses(cluster)) << "seed " << seed << ", round " << round << "\n" << cluster.describe();
+            ASSERT_TRUE(all_equal(cluster)) << "seed " << seed << ", round " << round << "\n" << cluster.describe();
+            cluster.history().check_complete();
+        }
+        EXPECT_GT(cluster.history().acknowledged(), 5u);
+    }
+}
+
+// A follower that comes back knows as committed what it has reported as consumed: else its leaders no longer hold what
+// it lacks, it stays detached, and with the leader the last majority is gone.
+TEST_F(Durable, a_follower_that_came_back_is_a_majority_with_the_third) {
+    for (std::uint64_t seed = 1; seed <= std::min<std::uint64_t>(seeds(), 60); ++seed) {
+        core::Random random(seed);
+        Cluster cluster(options(3, seed, Durability::durable));
+        cluster.start_all();
+        ASSERT_TRUE(formed(cluster));
+        ASSERT_TRUE(progresses(cluster));
+        for (int burst = 0; burst < 3; ++burst) {
+            for (int i = 0; i < 55; ++i) cluster.propose(*cluster.leader(), 100);
+            cluster.run_for(30 * kMs);
+        }
+        for (std::uint64_t i = random.below(40); i > 0; --i) cluster.propose(*cluster.leader(), 100);
+        cluster.run_for(random.below(2 * kMs));
+        const ReplicaId victim{static_cast<std::uint8_t>(cluster.leader()->value == 3 ? 2 : 3)};
+        cluster.crash(victim);
+        cluster.restart(victim);
+        for (int i = 0; i < 10; ++i) {
+            if (cluster.leader()) cluster.propose(*cluster.leader(), 100);
+            cluster.run_for(kMs);
+        }
+        cluster.run_for(1000 * kMs);
+        cluster.crash(*cluster.leader());
+        ASSERT_TRUE(progresses(cluster)) << "seed " << seed << "\n" << cluster.describe();
+    }
+}
+
+// S14: a replica is suspect after a power loss until a leader that was elected in spite of that has committed, and not
+// again when it starts anew.
+TEST_F(Durable, a_loss_is_made_up_for) {
+    for (std::uint64_t seed = 1; seed <= std::min<std::uint64_t>(seeds(), 40); ++seed) {
+        Cluster cluster(options(3, seed, Durability::durable));
+        cluster.start_all();
+        ASSERT_TRUE(formed(cluster));
+        for (int round = 0; round < 3; ++round) {
+            for (int i = 0; i < 40; ++i) {
+                if (const auto leader = cluster.leader()) cluster.propose(*leader, 400);
+                cluster.run_for(kMs / 10);
+            }
+            for (const ReplicaId id : cluster.ids()) cluster.crash(id, true);
+            for (std::uint8_t id = 1; id <= 3; ++id) cluster.restart(ReplicaId{id});
+            ASSERT_TRUE(progresses(cluster));
+            ASSERT_TRUE(all_equal(cluster));
+        }
+        cluster.run_for(1000 * kMs);
+        for (const ReplicaId id : cluster.ids()) EXPECT_EQ(cluster.core(id).loss(), core::Loss::none);
+        for (const ReplicaId id : cluster.ids()) cluster.crash(id);
+        for (std::uint8_t id = 1; id <= 2; ++id) cluster.restart(ReplicaId{id});
+        for (const ReplicaId id : cluster.ids()) EXPECT_EQ(cluster.core(id).loss(), core::Loss::none);
+        ASSERT_TRUE(progresses(cluster)) << "seed " << seed << "\n" << cluster.describe();
+    }
+}
+
+// S13: a replica whose disk failed once stops; the others go on. Started again it trusts nothing that did not get to
+// the disk, though the system still shows it.
+TEST_F(Durable, a_disk_that_fails_stops_its_replica) {
+    for (std::uint64_t seed = 1; seed <= std::min<std::uint64_t>(seeds(), 40); ++seed) {
+        Cluster cluster(options(3, seed, Durability::durable));
+        cluster.start_all();
+        ASSERT_TRUE(formed(cluster));
+        ASSERT_TRUE(progresses(cluster));
+        const ReplicaId victim{static_cast<std::uint8_t>(1 + seed % 3)};
+        cluster.disk(victim).fail_next(log::DiskOperation::Kind::sync);
+        for (int i = 0; i < 20 && cluster.alive(victim); ++i) {
+            if (const auto leader = cluster.leader()) cluster.propose(*leader, 300);
+            cluster.run_for(10 * kMs);
+        }
+        ASSERT_FALSE(cluster.alive(victim));
+        ASSERT_TRUE(progresses(cluster));
+        cluster.restart(victim);
+        cluster.run_for(kMs * (seed % 7));
+        for (const ReplicaId id : cluster.ids()) cluster.crash(id, true);
+        for (std::uint8_t id = 1; id <= 3; ++id) cluster.restart(ReplicaId{id});
+        ASSERT_TRUE(progresses(cluster)) << "seed " << seed << "\n" << cluster.describe();
+        cluster.history().check_complete();
+    }
+}
+
+TEST_F(Durable, any_crash_and_return_loses_nothing) {
+    std::size_t acknowledged = 0;
+    std::size_t excused = 0;
+    for (std::uint64_t seed = 1; seed <= seeds(); ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        core::Random random(seed);
+        const std::size_t replicas = random.below(3) == 0 ? 5 : 3;
+        Cluster cluster(options(replicas, seed, Durability::durable));
+        transport::sim::Faults& faults = cluster.network().faults();
+        if (random.below(2) == 0) {
+            faults.piece_bytes = 64;
+            faults.lane_breaks_chance = random.below(20'000);
+            faults.completion_lost_chance = random.below(20'000);
+            faults.message_lost_chance = random.below(50'000);
+            faults.message_repeated_chance = random.below(50'000);
+            faults.repeated_late_ns = 50 * kMs;
+        }
+        cluster.start_all();
+        ASSERT_TRUE(formed(cluster)) << "seed " << seed;
+        for (int act = 0; act < 120; ++act) {
+            const ReplicaId id{static_cast<std::uint8_t>(1 + random.below(replicas))};
+            switch (random.below(10)) {
+                case 0:
+                    if (cluster.alive(id)) cluster.crash(id, random.below(2) == 0);
+                    break;
+                case 1:
+                    if (const auto leader = cluster.leader(); leader && random.below(2) == 0)
+                        cluster.crash(*leader, random.below(2) == 0);
+                    break;
+                case 2:
+                case 3:
+                    if (!cluster.alive(id)) cluster.restart(id);
+                    break;
+                case 4:
+                    if (cluster.alive(id)) cluster.disk(id).hang(!cluster.disk(id).hung());
+                    break;
+                case 5:
+                    if (random.below(8) == 0 && cluster.alive(id))
+                        cluster.disk(id).fail_next(random.below(2) == 0 ? log::DiskOperation::Kind::sync
+                                                                        : log::DiskOperation::Kind::write);
+                    if (random.below(8) == 0)
+                        for (const ReplicaId one : cluster.ids()) cluster.crash(one, true);
+                    break;
+                default:
+                    for (std::uint64_t i = random.below(20); i > 0; --i)
+                        if (const auto leader = cluster.leader()) cluster.propose(*leader, random.below(500));
+            }
+            cluster.run_for(random.below(random.below(4) == 0 ? 100 * kMs : 2 * kMs));
+        }
+        faults = {};
+        for (const ReplicaId id : cluster.ids()) cluster.crash(id, true);  // which ends what the disks were to do
+        for (std::size_t i = 1; i <= replicas; ++i) {
+            const ReplicaId id{static_cast<std::uint8_t>(i)};
+            cluster.disk(id).hang(false);
+            // A fault that was planned for its disk may meet its start.
+            for (int attempt = 0; attempt < 3 && !cluster.alive(id); ++attempt) cluster.restart(id);
+        }
+        if (!progresses(cluster)) {
+            // Until there are snapshots, those that were away for longer than the others' rings reach stay out.
+            ASSERT_LT(within_reach(cluster), replicas / 2 + 1) << "seed " << seed << "\n" << cluster.describe();
+            ++excused;
+        }
+        cluster.history().check_complete();
+        acknowledged += cluster.history().acknowledged();
+    }
+    EXPECT_GT(acknowledged, seeds() * 10);
+    EXPECT_LE(excused, seeds() / 20);
+}
+
+}  // namespace
+}  // namespace lockstep::sim
