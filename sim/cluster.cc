@@ -258,6 +258,12 @@ void Cluster::hang(ReplicaId id, std::uint64_t ns) {
     plan_turn(node, node.busy_until_ns);
 }
 
+std::uint64_t Cluster::busy_ns() const {
+    std::uint64_t until_ns = network_.now_ns();
+    for (const auto& [id, node] : nodes_) until_ns = std::max(until_ns, node->busy_until_ns);
+    return until_ns - network_.now_ns();
+}
+
 void Cluster::pause(ReplicaId id) {
     nodes_.at(id)->paused = true;
     ++nodes_.at(id)->plan;

@@ -100,6 +100,8 @@ class Cluster {
     void crash_lingering(ReplicaId id, std::uint64_t ns, bool heard);
     // Its process does nothing for `ns`, as when the state machine takes so long.
     void hang(ReplicaId id, std::uint64_t ns);
+    // For how long anybody's process will go on doing nothing so.
+    std::uint64_t busy_ns() const;
     // Its wall clock jumps.
     void jump_clock(ReplicaId id, std::int64_t ns) { nodes_.at(id)->wall_jump_ns += ns; }
     // A paused process does nothing, but its memory is there for others to read and write.

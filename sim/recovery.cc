@@ -26,7 +26,8 @@ class Recovery {
 
     Recovered all() {
         calm();
-        cluster_.run_for(kQuietNs);
+        // Whoever hangs does first what came to it meanwhile, such as a request to campaign.
+        cluster_.run_for(cluster_.busy_ns() + kQuietNs);
         const std::uint64_t began_ns = now();
         const bool led = cluster_.run_until(kLeaderNs, [&] { return leads(); });
         recovered_.to_leader_ns = now() - began_ns;
