@@ -225,11 +225,10 @@ void Core::advance_commit(Now now) {
         const Peer* peer = peer_of(voter.id);
         if (peer == nullptr || peer->lane.state != Lane::State::open || peer->lane.incarnation != voter.incarnation)
             return {};
-        // What is reported as durable is known by its position alone.
-        log::Point there;
+        if (!counts_kept()) return {peer->lane.landed};
+        log::Point there;  // what is reported as durable is known by its position alone
         there.position = peer->lane.durable;
-        if (counts_kept()) return {there};
-        return {peer->lane.landed};
+        return {there};
     };
     log::Point reached = majority_reached<Reached>(config_, held_by).point;
     if (reached.position < no_op_.position && !LOCKSTEP_PLANTED(old_ballot_counted)) return;

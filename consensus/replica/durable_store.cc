@@ -33,7 +33,8 @@ Result<std::unique_ptr<DurableStore>> DurableStore::open(const Options& options,
                                                          Incarnation fresh) {
     auto formation = FormationFile::open(options);
     if (!formation) return std::move(formation).error();
-    const std::string folder = options.data_folder + "/log";
+    const std::string& data = options.data_folder;
+    const std::string folder = data + "/log";
     auto disk = log::PosixDisk::open(folder);
     if (!disk) return std::move(disk).error();
     auto lock = log::FolderLock::take(folder);
@@ -46,24 +47,23 @@ Result<std::unique_ptr<DurableStore>> DurableStore::open(const Options& options,
     const std::optional<KeptFormation>& formed = store->formation_.kept();
     auto found = replay(*store->disk_, store->identity_, log::Ring(store->copy_.span()),
                         formed ? formed->voters : core::Config{}, state_machine, Progress(options.id));
-    if (!found) return std::move(found).error().within("data folder " + options.data_folder);
-    const std::string& whole = options.data_folder;
+    if (!found) return std::move(found).error().within("data folder " + data);
     if (formed && !found.value())
-        return Error("data folder " + whole + " says that this replica is part of a cluster, but " + folder +
+        return Error("data folder " + data + " says that this replica is part of a cluster, but " + folder +
                      " holds no log: if its disk is lost, it must not come back as if it were not; the others go on "
                      "while they are a majority");
     if (!formed && found.value())
-        return Error(folder + " holds a log, but " + whole + " says of no cluster: it was copied in part, or is " +
+        return Error(folder + " holds a log, but " + data + " says of no cluster: it was copied in part, or is " +
                      "another's. Give this replica an empty data folder, or the whole of its own");
     if (formed && found.value()->core.genesis != formed->genesis)
-        return Error("the log in " + folder + " is of another cluster than " + options.data_folder + "/formation says");
+        return Error("the log in " + folder + " is of another cluster than " + data + "/formation says");
     store->found_ = std::move(found).value();
     if (store->found_) {
         core::Recovered& core = store->found_->core;
         core.formed = formed->formed;
         store->incarnation_ = store->found_->log.hard.incarnation;
         if (!core.config.names({options.id, store->incarnation_}))
-            return Error("the log in " + folder + " is none of the voters that " + options.data_folder +
+            return Error("the log in " + folder + " is none of the voters that " + data +
                          "/formation names: it was copied from somewhere else");
         logger().info("{}: came back with its log up to index {}, committed {}", to_string(options.id),
                       to_string(store->found_->log.end.index), to_string(core.commit.index));

@@ -1,3 +1,4 @@
+#include "consensus/replica/mapped_memory.h"
 #include "log/disk/folder_lock.h"
 #include "log/disk/posix_disk.h"
 #include "log/wal/recovery.h"
@@ -5,9 +6,6 @@
 #include <lockstep/log_files.h>
 
 #include <algorithm>
-#include <cstddef>
-#include <new>
-#include <span>
 #include <utility>
 
 namespace lockstep {
@@ -33,20 +31,6 @@ const char* name_of(log::Damage damage) {
     }
     return "?";
 }
-
-// As much memory as the ring has.
-class RingMemory {
- public:
-    explicit RingMemory(std::uint64_t bytes)
-        : bytes_(static_cast<std::byte*>(::operator new(bytes, std::align_val_t{log::kEntryAlignment})), bytes) {}
-    RingMemory(const RingMemory&) = delete;
-    RingMemory& operator=(const RingMemory&) = delete;
-    ~RingMemory() { ::operator delete(bytes_.data(), std::align_val_t{log::kEntryAlignment}); }
-    std::span<std::byte> bytes() const { return bytes_; }
-
- private:
-    std::span<std::byte> bytes_;
-};
 
 void count(LogSummary& summary, const log::VerifiedEntry& entry) {
     ++summary.entries;
@@ -97,8 +81,9 @@ Result<LogSummary> read_log(const std::string& folder, const ReadLogCalls& calls
     if (!hard) return within(std::move(hard).error());
     if (!hard.value()) return within(Error("there is none; name the data_folder of a replica's config"));
     const log::HardState& state = hard.value()->state;
-    const RingMemory memory(state.ring_bytes);
-    log::Ring ring(memory.bytes());
+    auto memory = replica::MappedMemory::map(state.ring_bytes);
+    if (!memory) return within(std::move(memory).error());
+    log::Ring ring(memory.value().span());
 
     LogSummary summary;
     summary.ring_bytes = state.ring_bytes;

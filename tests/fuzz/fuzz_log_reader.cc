@@ -6,6 +6,7 @@
 // lets the fuzzer at the checks around it.
 #include "log/check.h"
 #include "log/ring.h"
+#include "tests/fuzz/input.h"
 #include "tests/unit/log/naive_reader.h"
 
 #include <algorithm>
@@ -23,20 +24,6 @@ using namespace lockstep;
 using namespace lockstep::log;
 
 constexpr int kMaxEntries = 64;
-
-// Takes values off the front of the input; zeros when it ends.
-struct Input {
-    std::span<const std::byte> bytes;
-
-    template <class T>
-    T take() {
-        T value{};
-        const std::size_t size = std::min(sizeof value, bytes.size());
-        if (size != 0) std::memcpy(&value, bytes.data(), size);
-        bytes = bytes.subspan(size);
-        return value;
-    }
-};
 
 // Exactly as large as the ring, so that a sanitizer sees a step over its end.
 struct Memory {

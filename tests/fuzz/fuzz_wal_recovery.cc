@@ -6,6 +6,7 @@
 #include "log/check.h"
 #include "log/disk/sim_disk.h"
 #include "log/wal/wal.h"
+#include "tests/fuzz/input.h"
 #include "tests/unit/log/test_ring.h"
 
 #include <algorithm>
@@ -27,20 +28,6 @@ using namespace lockstep::log;
 constexpr std::uint64_t kRing = 1024;
 constexpr std::uint64_t kGenesis = 0x9e15;
 constexpr int kMaxJobs = 1000;
-
-// Takes values off the front of the input; zeros when it ends.
-struct Input {
-    std::span<const std::byte> bytes;
-
-    template <class T>
-    T take() {
-        T value{};
-        const std::size_t size = std::min(sizeof value, bytes.size());
-        if (size != 0) std::memcpy(&value, bytes.data(), size);
-        bytes = bytes.subspan(size);
-        return value;
-    }
-};
 
 void work(Wal& wal, SimDisk& disk) {
     int jobs = 0;
