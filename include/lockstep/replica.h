@@ -86,8 +86,10 @@ class Replica {
     using Done = std::function<void(const Outcome&)>;
 
     // Starts a replica: takes and registers its memory, binds its peer port, starts its threads. `state_machine`
-    // must outlive the replica. Blocks until the port is bound, not until there is a leader. Errors: a bad option;
-    // the port or the data folder cannot be used; the data folder says that this replica has lost its memory.
+    // must outlive the replica. Blocks until the port is bound, not until there is a leader; in durable mode also until
+    // the log on disk is read back, whose committed commands are applied on the calling thread meanwhile. Errors: a bad
+    // option; the port or the data folder cannot be used; the data folder says that this replica has lost its memory,
+    // is another replica's, or holds a log that is damaged.
     static Result<std::unique_ptr<Replica>> open(const Options& options, StateMachine& state_machine);
     // As `stop`.
     ~Replica();

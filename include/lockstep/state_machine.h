@@ -58,7 +58,8 @@ class Replies {
 // A deterministic service: equal entries in equal order make equal state and equal replies, on every replica.
 //
 // Threads: all calls come from the replica's protocol thread, one at a time, so an implementation needs no lock for
-// what only these calls and `read` callbacks touch. Blocking: a call that takes long holds up this replica; one
+// what only these calls and `read` callbacks touch; those of a replica that comes back with its disk come first, from
+// the thread that calls Replica::open. Blocking: a call that takes long holds up this replica; one
 // that takes longer than the election time-out costs it the leadership. Errors: there is no way to refuse a
 // committed command; answer with an error of the service's own. An exception that leaves `apply` ends the process.
 class StateMachine {
