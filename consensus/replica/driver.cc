@@ -102,6 +102,9 @@ void Driver::take(core::Now now, const transport::Event& event) {
                              message.error().message());
                 break;
             }
+            if (const auto* promise = std::get_if<core::Promise>(&message.value()))
+                logger().debug("{}: {} promises ballot {}", to_string(options_.id), to_string(event.peer),
+                               to_string(promise->ballot));
             step(now, core::event::Received{event.peer, event.incarnation, std::move(message).value()});
             break;
         }
@@ -139,7 +142,9 @@ void Driver::carry_out(const core::effect::ConnectLane& effect) {
 void Driver::carry_out(const core::effect::EndLane& effect) { fabric_.end_lane(effect.lane); }
 
 void Driver::carry_out(const core::effect::Fence& effect) {
+    logger().debug("{}: fences its ring for ballot {}", to_string(options_.id), to_string(core_.promised()));
     fabric_.revoke_incoming();
+    logger().debug("{}: its ring is fenced", to_string(options_.id));
     outcomes_.push_back(core::event::Fenced{effect.serial});
 }
 

@@ -15,7 +15,8 @@ from pathlib import Path
 
 PROGRAM = ""
 KEYS = ["transport", "durability", "replicas", "bytes", "depth", "polling", "p50_us", "p99_us", "p999_us",
-        "entries_per_s", "limit_p50_us", "limit_p99_us", "limit_bytes_per_s", "ratio_p50"]
+        "entries_per_s", "limit_p50_us", "limit_p99_us", "limit_bytes_per_s", "ratio_p50",
+        "payload_bytes_per_s", "stream_bytes_per_s", "ratio_bytes"]
 
 
 def processes_of(folder):
@@ -68,8 +69,12 @@ class Bench(unittest.TestCase):
             self.assertGreater(row["entries_per_s"], 0)
             for key in ("limit_p50_us", "limit_p99_us", "ratio_p50"):
                 self.assertEqual(row[key] is None, row["depth"] != 1, key)
-            self.assertEqual(row["limit_bytes_per_s"] is None, row["depth"] == 1)
-        self.assertIn("ratio p50", done.stdout)
+            for key in ("limit_bytes_per_s", "ratio_bytes"):
+                self.assertEqual(row[key] is None, row["depth"] == 1, key)
+            # An entry takes its payload, 48 bytes of header, and what is missing to a multiple of 64.
+            taken = {64: 128, 1024: 1088, 16384: 16448}[row["bytes"]]
+            self.assertAlmostEqual(row["stream_bytes_per_s"] / row["entries_per_s"], taken, 1)
+        self.assertRegex(done.stdout, r"ratio\n.*  p50  bytes\n")
         self.assertIn("round 1 of", done.stderr)
         ElementTree.parse(self.path("out.svg"))
         self.assert_nothing_left()
@@ -95,8 +100,28 @@ class Bench(unittest.TestCase):
 
     def test_failover_serves_again_after_each_kill(self):
         done = self.run_bench("failover", "--rounds", "2", limit_s=60)
-        self.assertIn("2 rounds", done.stdout)
-        self.assertNotIn("FAILED", done.stdout)
+        self.assert_failed_over(done.stdout, ["until the fence has returned"])
+
+    def test_failover_over_rdma_shows_the_fence(self):
+        addresses = os.environ.get("LOCKSTEP_LAB_ADDRESSES", "").split()
+        if len(addresses) < 3:
+            self.skipTest("no three addresses with RDMA here: run it by tools/rdma-lab")
+        done = self.run_bench("failover", "--transport", "rdma", "--hosts", ",".join(addresses[:3]), "--rounds", "2",
+                              "--election-timeout-ms", "2000", limit_s=120)
+        self.assert_failed_over(done.stdout, ["the old queue pair is stopped", "the loopback READ is back",
+                                              "until the fence has returned"])
+
+    def assert_failed_over(self, said, fence):
+        self.assertIn("2 rounds", said)
+        self.assertNotIn("FAILED", said)
+        parts = ["all", "closed its sockets", "noticed:", "welcome:", *fence, "promised:", "adopted:", "first commit:"]
+        rows = [line for line in said.splitlines() if line.split()[-1].replace(".", "", 1).isdigit()]
+        self.assertEqual(len(rows), len(parts), said)
+        for part, row in zip(parts, rows):
+            self.assertIn(part, row)
+        longest = [float(row.split()[-1]) for row in rows]
+        self.assertGreater(longest[0], 0)
+        self.assertLessEqual(max(longest[1:]), longest[0] * 1.01)  # a part is not more than the whole
         self.assert_nothing_left()
 
     def test_interrupt_leaves_nothing(self):

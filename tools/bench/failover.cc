@@ -26,25 +26,29 @@ constexpr std::uint64_t kAnswerLimit = 20 * kMillisecond;  // then the client as
 constexpr auto kPause = std::chrono::microseconds(50);     // after every replica has refused once
 constexpr std::uint64_t kLoadBefore = 30 * kMillisecond;   // at least so long, at most twice, before the kill
 
-// All from the moment before the kill, as far as the client can see it.
+// What happened when.
 struct Gap {
-    std::uint64_t closed_ns = 0;   // until the dead process's sockets were closed; before that nobody can know
-    std::uint64_t noticed_ns = 0;  // until a replica no longer named the dead leader
-    std::uint64_t served_ns = 0;   // until a proposal was acknowledged
+    std::uint64_t killed_ns = 0;
+    std::uint64_t closed_ns = 0;  // the dead process's sockets, as the client saw it; before that nobody can know
+    StepTimes steps_ns{};         // of the new leader
+    std::uint64_t served_ns = 0;  // the next proposal was acknowledged
 };
 
 // One fresh cluster and its client.
 class Round {
  public:
-    static Result<Gap> run(Polling polling, std::uint64_t load_ns) {
+    static Result<Gap> run(const FailoverPlan& plan, std::uint64_t load_ns) {
         auto ports = Ports::reserve(kReplicas);
         if (!ports) return std::move(ports).error();
         auto folder = TemporaryFolder::make();
         if (!folder) return std::move(folder).error();
-        Round round(ClusterSpec::make(ports.value(), folder.value(), polling));
+        ClusterSpec spec = ClusterSpec::make(ports.value(), folder.value(), plan.polling, plan.transport, plan.hosts);
+        spec.election_timeout_ms = plan.election_timeout_ms;
+        Round round(std::move(spec));
         if (auto started = round.start(); !started) return std::move(started).error();
         auto leader = round.await_leader(now_ns() + kStartLimitMs * kMillisecond);
         if (!leader) return std::move(leader).error();
+        if (auto watched = round.watch(); !watched) return std::move(watched).error();
         if (auto loaded = round.load(leader.value(), load_ns); !loaded) return std::move(loaded).error();
         return round.kill_and_wait(leader.value());
     }
@@ -95,23 +99,32 @@ class Round {
         return {};
     }
 
+    Result<void> watch() {
+        for (std::uint8_t id = 1; id <= kReplicas; ++id)
+            if (!ask(id, Request::Kind::watch, now_ns() + kSecond))
+                return Error("replica " + std::to_string(id) + " does not answer");
+        return {};
+    }
+
     // As a client would: from the dead one to another, to the one that it names, or to the next.
     Result<Gap> kill_and_wait(std::uint8_t dead) {
         Gap gap;
-        const std::uint64_t killed = now_ns();
+        gap.killed_ns = now_ns();
         server(dead).process->strike();
         std::uint8_t at = next(dead, dead);
         unsigned refusals = 0;
         while (true) {
             const auto answer = ask(at, Request::Kind::propose, now_ns() + kAnswerLimit);
             const std::uint64_t now = now_ns();
-            if (gap.closed_ns == 0 && closed(dead)) gap.closed_ns = now - killed;
-            if (answer && answer->leader != dead && gap.noticed_ns == 0) gap.noticed_ns = now - killed;
+            if (gap.closed_ns == 0 && closed(dead)) gap.closed_ns = now;
             if (answer && answer->fate == Fate::applied) {
-                gap.served_ns = now - killed;
+                gap.served_ns = now;
+                const auto steps = ask(at, Request::Kind::steps, now + kSecond);
+                if (!steps) return Error("the new leader does not answer");
+                gap.steps_ns = steps->steps_ns;
                 return gap;
             }
-            if (auto going = go_on(killed + kRoundLimit, "the next acknowledgement"); !going)
+            if (auto going = go_on(gap.killed_ns + kRoundLimit, "the next acknowledgement"); !going)
                 return std::move(going).error();
             const bool named = answer && answer->leader != 0 && answer->leader != dead && answer->leader != at;
             at = named ? answer->leader : next(at, dead);
@@ -156,44 +169,84 @@ class Round {
     std::uint64_t number_ = 0;
 };
 
-void print(const char* name, const Histogram& times) {
-    std::printf("%-42s %8.2f %8.2f %8.2f %8.2f\n", name, times.at_us(0.5) / 1000, times.at_us(0.9) / 1000,
-                times.at_us(0.99) / 1000, times.at_us(1) / 1000);
-}
+// From one moment to the next. What the client saw later than what followed from it, was not later.
+struct Part {
+    const char* name;
+    Histogram times;
+    void record(std::uint64_t& from_ns, std::uint64_t to_ns) {
+        if (to_ns == 0) return;  // there is no such part
+        times.record(to_ns - std::min(from_ns, to_ns));
+        from_ns = std::max(from_ns, to_ns);
+    }
+    void print() const {
+        if (times.total() == 0) return;
+        std::printf("%-52s %8.2f %8.2f %8.2f %8.2f\n", name, times.at_us(0.5) / 1000, times.at_us(0.9) / 1000,
+                    times.at_us(0.99) / 1000, times.at_us(1) / 1000);
+    }
+};
+
+class Parts {
+ public:
+    void record(const Gap& gap) {
+        std::uint64_t at = gap.killed_ns;
+        const auto step = [&gap](Step which) { return gap.steps_ns[static_cast<std::size_t>(which)]; };
+        closed_.record(at, std::min(gap.closed_ns, step(Step::noticed)));
+        noticed_.record(at, step(Step::noticed));
+        welcome_.record(at, step(Step::fences));
+        stopped_.record(at, step(Step::stopped));
+        pushed_out_.record(at, step(Step::pushed_out));
+        fenced_.record(at, step(Step::fenced));
+        promised_.record(at, step(Step::promised));
+        adopted_.record(at, step(Step::leads));
+        served_.record(at, gap.served_ns);
+        std::uint64_t from = gap.killed_ns;
+        all_.record(from, gap.served_ns);
+    }
+    void print() const {
+        std::printf("%-52s %8s %8s %8s %8s\n", "ms", "median", "p90", "p99", "max");
+        for (const Part* part : {&all_, &closed_, &noticed_, &welcome_, &stopped_, &pushed_out_, &fenced_, &promised_,
+                                 &adopted_, &served_})
+            part->print();
+    }
+    std::uint64_t rounds() const { return all_.times.total(); }
+
+ private:
+    Part all_{"all", {}};
+    Part closed_{"  until the system has closed its sockets", {}};
+    Part noticed_{"  noticed: then until the next leader knows", {}};
+    Part welcome_{"  welcome: then until a majority would vote for it", {}};
+    Part stopped_{"  fenced: then until the old queue pair is stopped", {}};
+    Part pushed_out_{"          then until the loopback READ is back", {}};
+    Part fenced_{"          then until the fence has returned", {}};
+    Part promised_{"  promised: then until another replica's promise", {}};
+    Part adopted_{"  adopted: then until it leads", {}};
+    Part served_{"  first commit: then until an acknowledgement", {}};
+};
 
 }  // namespace
 
 int run_failover(const FailoverPlan& plan) {
     std::mt19937_64 random(1);
     std::uniform_int_distribution<std::uint64_t> load_ns(kLoadBefore, 2 * kLoadBefore);
-    Histogram closed, noticed, elected, served;
+    Parts parts;
     unsigned failed = 0;
     {
         const Progress progress;
         for (unsigned round = 1; round <= plan.rounds; ++round) {
             progress.say("round " + std::to_string(round) + " of " + std::to_string(plan.rounds));
-            const auto gap = Round::run(plan.polling, load_ns(random));
+            const auto gap = Round::run(plan, load_ns(random));
             if (interrupted()) return 1;
             if (!gap) {
                 ++failed;
                 tell("round " + std::to_string(round) + " failed: " + gap.error().message());
                 continue;
             }
-            // What the client saw later than it was: not later than what followed from it.
-            const std::uint64_t closed_ns = std::min(gap.value().closed_ns, gap.value().noticed_ns);
-            closed.record(closed_ns);
-            noticed.record(gap.value().noticed_ns - closed_ns);
-            elected.record(gap.value().served_ns - gap.value().noticed_ns);
-            served.record(gap.value().served_ns);
+            parts.record(gap.value());
         }
     }
-    std::printf("SIGKILL of the leader to the next acknowledged proposal, %llu rounds, %s\n",
-                static_cast<unsigned long long>(served.total()), to_string(plan.polling));
-    std::printf("%-42s %8s %8s %8s %8s\n", "ms", "median", "p90", "p99", "max");
-    print("all", served);
-    print("  until the system has closed its sockets", closed);
-    print("  then until a replica no longer names it", noticed);
-    print("  then until an acknowledgement", elected);
+    std::printf("SIGKILL of the leader to the next acknowledged proposal, %llu rounds, %s, %s\n",
+                static_cast<unsigned long long>(parts.rounds()), plan.transport.c_str(), to_string(plan.polling));
+    parts.print();
     if (failed > 0) std::printf("%u rounds FAILED, and are not counted above\n", failed);
     return failed > 0 ? 1 : 0;
 }

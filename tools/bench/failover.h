@@ -5,11 +5,17 @@
 
 #include <lockstep/options.h>
 
+#include <string>
+#include <vector>
+
 namespace lockstep::bench {
 
 struct FailoverPlan {
     unsigned rounds = 100;
     Polling polling = Polling::blocking;
+    std::string transport = "tcp";                                             // or "rdma"
+    std::vector<std::string> hosts = {"127.0.0.1", "127.0.0.1", "127.0.0.1"};  // of the replicas
+    std::uint32_t election_timeout_ms = ClusterSpec{}.election_timeout_ms;
 };
 
 // Each round: three fresh replicas, each a process; this process is their client. It proposes at the leader until that

@@ -26,9 +26,19 @@ Answer describe(std::uint64_t number, const Status& status) {
     return about;
 }
 
+void propose(Replica& replica, std::uint64_t number, int descriptor) {
+    replica.propose(std::as_bytes(std::span(&number, 1)), [descriptor, number](const Outcome& outcome) {
+        answer(descriptor, {.number = number,
+                            .fate = outcome.fate,
+                            .reason = outcome.reason,
+                            .leader = outcome.leader.value});
+    });
+}
+
 }  // namespace
 
 int run_failover_replica(const ClusterSpec& spec, std::uint8_t id, int descriptor) {
+    const auto steps = FailoverSteps::watch_library();
     Nothing state_machine;
     auto opened = Replica::open(spec.options(id), state_machine);
     if (!opened) {
@@ -38,14 +48,21 @@ int run_failover_replica(const ClusterSpec& spec, std::uint8_t id, int descripto
     Replica& replica = *opened.value();
     Request request;
     while (::recv(descriptor, &request, sizeof request, 0) == sizeof request) {
-        if (request.kind == Request::Kind::status) {
-            answer(descriptor, describe(request.number, replica.status()));
-            continue;
+        switch (request.kind) {
+            case Request::Kind::status:
+                answer(descriptor, describe(request.number, replica.status()));
+                break;
+            case Request::Kind::watch:
+                steps->restart();
+                answer(descriptor, {.number = request.number});
+                break;
+            case Request::Kind::steps:
+                answer(descriptor, {.number = request.number, .steps_ns = steps->times()});
+                break;
+            case Request::Kind::propose:
+                propose(replica, request.number, descriptor);
+                break;
         }
-        const auto command = std::as_bytes(std::span(&request.number, 1));
-        replica.propose(command, [descriptor, number = request.number](const Outcome& outcome) {
-            answer(descriptor, {number, outcome.fate, outcome.reason, outcome.leader.value, 0, false});
-        });
     }
     return 0;
 }

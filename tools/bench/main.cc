@@ -20,6 +20,13 @@ const std::map<std::string, Polling> kPollings = {
 // What a subcommand that was chosen runs.
 using Action = std::function<int()>;
 
+void add_hosts(CLI::App& app, std::vector<std::string>& hosts) {
+    app.add_option("--hosts", hosts, "Addresses of this machine, one for each of the three replicas")
+        ->delimiter(',')
+        ->expected(kReplicas)
+        ->default_str("127.0.0.1 for all");
+}
+
 void add_plan(CLI::App& app, Plan& plan) {
     app.add_option("--bytes", plan.bytes, "Payload sizes")
         ->delimiter(',')
@@ -38,10 +45,7 @@ void add_plan(CLI::App& app, Plan& plan) {
         ->delimiter(',')
         ->check(CLI::IsMember({"tcp", "rdma"}))
         ->default_str("tcp");
-    app.add_option("--hosts", plan.hosts, "Addresses of this machine, one for each of the three replicas")
-        ->delimiter(',')
-        ->expected(kReplicas)
-        ->default_str("127.0.0.1 for all");
+    add_hosts(app, plan.hosts);
     CLI::Option* rounds = app.add_option("--rounds", plan.rounds, "How often all is measured; medians count")
                               ->check(CLI::Range(1, 1000))
                               ->capture_default_str();
@@ -93,6 +97,13 @@ void add_failover(CLI::App& app, FailoverPlan& plan, Action& action) {
         ->transform(CLI::CheckedTransformer(kPollings))
         ->type_name("HOW")
         ->default_str("blocking");
+    failover->add_option("--transport", plan.transport, "tcp or rdma")
+        ->check(CLI::IsMember({"tcp", "rdma"}))
+        ->capture_default_str();
+    add_hosts(*failover, plan.hosts);
+    failover->add_option("--election-timeout-ms", plan.election_timeout_ms, "More on a machine that is busy")
+        ->check(CLI::Range(10, 60'000))
+        ->capture_default_str();
     failover->add_flag_callback("--quick", [&plan] { plan.rounds = 10; }, "Ten rounds")->excludes(rounds);
     failover->callback([&plan, &action] { action = [&plan] { return run_failover(plan); }; });
 }

@@ -13,6 +13,9 @@ namespace {
 
 constexpr double kNoisySpread = 0.3;
 
+// What an entry takes in the stream: header and payload, up to the next multiple of 64 (docs/log-format.md).
+double in_stream(std::size_t payload_bytes) { return static_cast<double>((48 + payload_bytes + 63) / 64 * 64); }
+
 // A number in `width` columns, "-" where there is none.
 std::string column(const std::optional<double>& value, int width, int decimals) {
     char text[64];
@@ -66,6 +69,22 @@ std::optional<double> Cell::ratio_p50() const {
     return commit && limit ? std::optional(*commit / *limit) : std::nullopt;
 }
 
+std::optional<double> Cell::payload_bytes_per_s() const {
+    const auto entries = entries_per_s.median();
+    return entries ? std::optional(*entries * static_cast<double>(key.bytes)) : std::nullopt;
+}
+
+std::optional<double> Cell::stream_bytes_per_s() const {
+    const auto entries = entries_per_s.median();
+    return entries ? std::optional(*entries * in_stream(key.bytes)) : std::nullopt;
+}
+
+std::optional<double> Cell::ratio_bytes() const {
+    const auto stream = stream_bytes_per_s();
+    const auto limit = limit_bytes_per_s.median();
+    return stream && limit && *limit > 0 ? std::optional(*stream / *limit) : std::nullopt;
+}
+
 bool Cell::noisy() const { return p50_us.spread() > kNoisySpread || limit_p50_us.spread() > kNoisySpread; }
 
 Cell& Results::cell(const CellKey& key) {
@@ -82,17 +101,19 @@ std::string size_text(std::size_t bytes) {
 }
 
 void Results::print_table(std::ostream& out) const {
-    out << "                                 commit, us                              limit, us        limit\n"
-           "        bytes depth  polling       p50      p99    p99.9   entries/s      p50      p99   MiB/s"
-           "  ratio p50\n";
+    out << "                                 commit, us                        commit, MiB/s        limit, us   limit"
+           "        ratio\n"
+           "        bytes depth  polling       p50      p99    p99.9   entries/s payload  stream      p50      p99"
+           "   MiB/s    p50  bytes\n";
     bool any_noisy = false;
     for (const Cell& cell : cells_) {
         any_noisy |= cell.noisy();
         out << key_text(cell.key) << column(cell.p50_us.median(), 10, 1) << column(cell.p99_us.median(), 9, 1)
             << column(cell.p999_us.median(), 9, 1) << column(cell.entries_per_s.median(), 12, 0)
+            << column(in_mib(cell.payload_bytes_per_s()), 8, 1) << column(in_mib(cell.stream_bytes_per_s()), 8, 1)
             << column(cell.limit_p50_us.median(), 9, 1) << column(cell.limit_p99_us.median(), 9, 1)
-            << column(in_mib(cell.limit_bytes_per_s.median()), 8, 0) << column(cell.ratio_p50(), 11, 2)
-            << (cell.noisy() ? "  noisy" : "") << '\n';
+            << column(in_mib(cell.limit_bytes_per_s.median()), 8, 1) << column(cell.ratio_p50(), 7, 2)
+            << column(cell.ratio_bytes(), 7, 2) << (cell.noisy() ? "  noisy" : "") << '\n';
     }
     if (any_noisy)
         out << "noisy: the rounds' p50 lie more than " << static_cast<int>(kNoisySpread * 100)
@@ -145,7 +166,10 @@ Result<void> Results::write_json(const std::string& path) const {
             {"limit_p50_us", json(cell.limit_p50_us.median())},
             {"limit_p99_us", json(cell.limit_p99_us.median())},
             {"limit_bytes_per_s", json(cell.limit_bytes_per_s.median())},
-            {"ratio_p50", json(cell.ratio_p50())}};
+            {"ratio_p50", json(cell.ratio_p50())},
+            {"payload_bytes_per_s", json(cell.payload_bytes_per_s())},
+            {"stream_bytes_per_s", json(cell.stream_bytes_per_s())},
+            {"ratio_bytes", json(cell.ratio_bytes())}};
         text += text.size() > 1 ? ",\n {" : "\n {";
         for (const auto& [key, value] : fields)
             text += std::string(&key == &fields[0].first ? "" : ", ") + '"' + key + "\": " + value;

@@ -46,6 +46,11 @@ struct Cell {
 
     // Commit's median over the limit's.
     std::optional<double> ratio_p50() const;
+    // What commits move: of payload, and of the stream, which is what goes to each follower.
+    std::optional<double> payload_bytes_per_s() const;
+    std::optional<double> stream_bytes_per_s() const;
+    // Commit's bytes of the stream over the limit's bytes.
+    std::optional<double> ratio_bytes() const;
     // The rounds disagree so much that the machine was busy with something else.
     bool noisy() const;
 };

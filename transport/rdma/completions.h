@@ -11,6 +11,7 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 
 #include <array>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <span>
@@ -19,12 +20,14 @@ namespace lockstep::transport::rdma {
 
 class Completions {
  public:
+    static constexpr std::size_t kTakenAtOnce = 32;
+
     // `context` and `device` outlive this.
     static Result<std::unique_ptr<Completions>> make(Device& device, boost::asio::io_context& context, int entries);
     ~Completions();
 
     ibv_cq* queue() const { return queue_.get(); }
-    // Takes the next completions off the queue, a bounded number; valid until the next call.
+    // Takes the next completions off the queue, so many at most; valid until the next call.
     std::span<const ibv_wc> take();
     // The next completion makes the context run a handler, which ends its sleep. One that is in the queue already does
     // not: look again after this.
@@ -42,7 +45,7 @@ class Completions {
     Channel channel_;
     Queue queue_;
     boost::asio::posix::stream_descriptor descriptor_;  // the channel's
-    std::array<ibv_wc, 32> taken_;
+    std::array<ibv_wc, kTakenAtOnce> taken_;
     bool armed_ = false;
     unsigned unacknowledged_ = 0;
 };

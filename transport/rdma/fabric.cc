@@ -316,12 +316,14 @@ void FabricOverRdma::pair_connected(ReplicaId peer, std::uint64_t call, const Re
 
 bool FabricOverRdma::look() {
     bool found = false;
-    for (;;) {
+    bool more = true;
+    while (more) {
         const std::span<const ibv_wc> taken = completions_->take();
         for (const ibv_wc& completion : taken) completed(completion);
-        if (taken.empty()) return found;
-        found = true;
+        found |= !taken.empty();
+        more = taken.size() == Completions::kTakenAtOnce;  // fewer: the queue was empty behind them
     }
+    return found;
 }
 
 bool FabricOverRdma::arm() {

@@ -81,7 +81,9 @@ void IncomingLane::revoke() {
         if (!stopped)
             logger().critical("the fence of r{}'s lane fails: {}", right->holder.value, stopped.error().message());
         LOCKSTEP_CHECK(stopped.ok());
+        logger().debug("the queue pair of r{}'s lane is stopped", right->holder.value);
         push_writes_out(*right->pair);
+        logger().debug("what r{} wrote is in memory", right->holder.value);
         right->caller.reply(encode(LaneRevoked{}));
     }
     stock_.bury(std::exchange(right->pair, nullptr));

@@ -4,6 +4,7 @@
 #include "tests/contract/fixture.h"
 #include "tests/contract/rdma/raw_lane.h"
 #include "tests/contract/tcp/tcp_world.h"
+#include "transport/rdma/loopback.h"
 
 #include <gtest/gtest.h>
 
@@ -77,6 +78,17 @@ TEST(FenceTime, of_each_way_by_itself) {
         }
         times.print(name);
     }
+}
+
+TEST(FenceTime, of_the_loopback_read) {
+    if (const std::string why = why_no_rdma(); !why.empty()) GTEST_SKIP() << why;
+    RawEnd end = RawEnd::open({1}, 4096, IBV_ACCESS_LOCAL_WRITE);
+    auto loopback = rdma::Loopback::make(*end.device, end.memory);
+    ASSERT_TRUE(loopback.ok()) << loopback.error().message();
+    Times times;
+    for (int round = 0; round < kRounds; ++round)
+        times.time([&] { ASSERT_TRUE(loopback.value()->push_writes_out().ok()); });
+    times.print("loopback READ");
 }
 
 class FenceTimeOfTransport : public Contract {};
