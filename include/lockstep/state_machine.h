@@ -1,9 +1,12 @@
 // What a user replicates.
 #pragma once
 
+#include <lockstep/result.h>
 #include <lockstep/types.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -55,6 +58,33 @@ class Replies {
     std::vector<std::byte> bytes_;
 };
 
+// Takes the bytes of a snapshot.
+class SnapshotSink {
+ public:
+    virtual ~SnapshotSink() = default;
+    // Appends `bytes`, of any number; they are copied or written before it returns. Blocks for the disk. An error (a
+    // full disk, a stopping replica) ends the snapshot: hand it on at once.
+    virtual Result<void> write(BytesView bytes) = 0;
+};
+
+// Gives them back, in the same order.
+class SnapshotSource {
+ public:
+    virtual ~SnapshotSource() = default;
+    // Fills `into`; fewer bytes than that only at the end, where it is 0 at last. Blocks for the disk. Errors: the file
+    // cannot be read, or is no longer what was written.
+    virtual Result<std::size_t> read(std::span<std::byte> into) = 0;
+};
+
+// A state as it was at one point of the log, whatever has been applied since.
+class SnapshotView {
+ public:
+    virtual ~SnapshotView() = default;
+    // Writes the whole state. Called at most once, on a thread of its own, while the state machine goes on; the view
+    // is destroyed there too. Hand on what `sink` answers; an error of the view's own ends the snapshot as well.
+    virtual Result<void> write(SnapshotSink& sink) = 0;
+};
+
 // A deterministic service: equal entries in equal order make equal state and equal replies, on every replica.
 //
 // Threads: all calls come from the replica's protocol thread, one at a time, so an implementation needs no lock for
@@ -67,6 +97,19 @@ class StateMachine {
     virtual ~StateMachine() = default;
     // Applies `batch` (at least one entry, rising indices; no-ops and other entries of the protocol are left out).
     virtual void apply(std::span<const Entry> batch, Replies& replies) = 0;
+
+    // Hands out the state as it is now, to be written by another thread while `apply` goes on: so it has to be quick,
+    // by copying what is small, or by sharing what changes only by being replaced. Null, as here, where the service
+    // has no snapshots: then the log on disk is kept whole, and a replica that has fallen behind what the others'
+    // memory holds comes back only by their logs on disk.
+    virtual std::unique_ptr<SnapshotView> snapshot() { return nullptr; }
+    // Replaces the whole state by one that was written by `SnapshotView::write` on any replica, in this or an earlier
+    // version of the service. Blocks this replica, but no other, for as long as it takes. An error stops the replica:
+    // the state may be half replaced.
+    virtual Result<void> restore(SnapshotSource&) {
+        return Error("cannot restore a snapshot: this service has none; run the program that wrote it, or implement "
+                     "StateMachine::snapshot and StateMachine::restore");
+    }
 };
 
 }  // namespace lockstep
