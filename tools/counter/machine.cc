@@ -140,6 +140,16 @@ void Machine::apply(std::span<const Entry> batch, Replies& replies) {
         if (replies.wanted()) replies.set(at, std::as_bytes(std::span(scratch_)));
     }
     commands_.store(commands_.load(std::memory_order_relaxed) + commands, std::memory_order_relaxed);
+    show_size();
+}
+
+Result<void> Machine::restore(SnapshotSource& source) {
+    auto restored = store_.restore(source);
+    show_size();
+    return restored;
+}
+
+void Machine::show_size() {
     keys_.store(store_.keys(), std::memory_order_relaxed);
     bytes_.store(store_.bytes(), std::memory_order_relaxed);
 }

@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -24,11 +25,14 @@ inline constexpr std::string_view kMalformedGroup =
 // to the data depends on the group alone. Returns how many commands were carried out.
 std::size_t execute(Store& store, std::string_view group, std::string* out, std::size_t reply_limit);
 
-// Threads: `apply` and `read` belong to the replica's protocol thread; the gauges may be read by any.
+// Threads: `apply`, `read`, `snapshot` and `restore` belong to the replica's protocol thread; the gauges may be read by
+// any.
 class Machine final : public StateMachine {
  public:
     explicit Machine(const Limits& limits) : reply_limit_(limits.reply_bytes) {}
     void apply(std::span<const Entry> batch, Replies& replies) override;
+    std::unique_ptr<SnapshotView> snapshot() override { return store_.snapshot(); }
+    Result<void> restore(SnapshotSource& source) override;
     // Answers a group that only reads; inside a read's callback.
     void read(std::string_view group, std::string& out);
 
@@ -37,6 +41,8 @@ class Machine final : public StateMachine {
     std::uint64_t commands() const { return commands_.load(std::memory_order_relaxed); }
 
  private:
+    void show_size();
+
     const std::size_t reply_limit_;
     Store store_;
     std::string scratch_;

@@ -23,7 +23,7 @@ std::uint64_t text_bytes(const Value& value) {
 Store::Store() {
     std::random_device random;
     seed_ = static_cast<std::uint64_t>(random()) << 32 | random();
-    for (Map& map : shards_) map = Map(0, Hash{seed_});
+    shards_.assign(kShards, Map(0, Hash{seed_}));
 }
 
 std::size_t Store::Hash::operator()(const std::string& key) const {
@@ -43,7 +43,7 @@ Value* Store::find(std::string_view key) {
 
 Value& Store::find_or_add(std::string_view key) {
     const Probe at = probe(key);
-    Map& map = shard(at);
+    Map& map = changing_shard(at);
     const auto found = map.find(at);
     if (found != map.end()) return found->second;
     ++keys_;
@@ -66,7 +66,7 @@ void Store::set(std::string_view key, std::string_view value) {
 
 bool Store::erase(std::string_view key) {
     const Probe at = probe(key);
-    Map& map = shard(at);
+    Map& map = changing_shard(at);
     const auto found = map.find(at);
     if (found == map.end()) return false;
     --keys_;
