@@ -33,6 +33,17 @@ cmake --build "$work/consumer"
 said=$("$work/consumer/consumer" "$sample" "$work/data1" | tail -n 1)
 [ "$said" = "$expected" ] || fail "the consumer by find_package said \"$said\", not \"$expected\""
 
+if grep -q '^LOCKSTEP_RDMA:STRING=OFF$' "$build/CMakeCache.txt"; then
+    echo "-- a config that asks for RDMA, in a build that has none"
+    sed 's/^transport: auto$/transport: rdma/' "$sample" >"$work/rdma.textproto"
+    cmp -s "$sample" "$work/rdma.textproto" && fail "the sample config has no line \"transport: auto\""
+    if said=$("$work/consumer/consumer" "$work/rdma.textproto" "$work/data3" 2>&1); then
+        fail "a replica over RDMA opens in a build that has none: $said"
+    fi
+    remedy="install libibverbs-dev and build again with -DLOCKSTEP_RDMA=ON"
+    [[ $said == *"no RDMA: $remedy"* ]] || fail "the error does not name the remedy: $said"
+fi
+
 echo "-- pkg-config"
 pc=$(find "$prefix" -name lockstep.pc -printf '%h')
 flags=$(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs lockstep)
