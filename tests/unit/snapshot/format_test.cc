@@ -1,9 +1,16 @@
 // The bytes of a snapshot's file, and its names.
-#include "log/snapshot/format.h"
+#include "log/disk/sim_disk.h"
+#include "log/snapshot/writer.h"
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
 
 #include <xxhash.h>
 
@@ -43,6 +50,45 @@ TEST(SnapshotFormat, only_names_as_they_are_written_name_a_snapshot) {
     for (const char* other : {"snap-taken.new", "snap-4d2-123", "snap-00000000000004D2-0123456789abcdef", "hard_state",
                               "snap-00000000000004d2-0123456789abcdef.new", "wal-00000001-0000000000000000"})
         EXPECT_FALSE(names_snapshot(FileName(other))) << other;
+}
+
+std::string hex_lines(const std::vector<std::byte>& bytes, std::uint64_t from, std::uint64_t count) {
+    std::string out;
+    char text[16];
+    for (std::uint64_t at = from; at < from + count; at += 16) {
+        std::snprintf(text, sizeof text, "%6u ", static_cast<unsigned>(at));
+        out += text;
+        for (std::uint64_t column = 0; column < std::min<std::uint64_t>(16, from + count - at); ++column) {
+            std::snprintf(text, sizeof text, column == 8 ? "  %02x" : " %02x",
+                          std::to_integer<unsigned>(bytes[at + column]));
+            out += text;
+        }
+        out += "\n";
+    }
+    return out;
+}
+
+TEST(SnapshotFormatDocument, shows_what_the_code_writes) {
+    SimDisk disk([](std::uint64_t) { return std::uint64_t{0}; });
+    SnapshotWriter writer(disk, 0);
+    const SnapshotMeta meta{.cluster_id = 77,
+                            .genesis = 0x5eed'0f'a'109'1234,
+                            .ring_bytes = 1024,
+                            .at = {Index{1}, Position{64}, 0x1234'5678'9abc'def0, Ballot{258}, 2'000'000'000},
+                            .config = "who votes"};
+    ASSERT_TRUE(writer.begin(kTakenName, meta));
+    ASSERT_TRUE(writer.write(std::as_bytes(std::span("hello", 5))));
+    const auto name = writer.finish();
+    ASSERT_TRUE(name);
+    const auto file = disk.contents(kTakenName);
+    const std::string example = std::string(snapshot_file_name(name.value()).view()) + "\nhead\n" +
+                                hex_lines(file, 0, 96) + hex_lines(file, 592, 8) + "chunk 0\n" +
+                                hex_lines(file, chunk_offset(0), sizeof(ChunkBlock) + 5) + "end\n" +
+                                hex_lines(file, chunk_offset(0) + sizeof(ChunkBlock) + 5, sizeof(SnapshotEndBlock));
+
+    std::ifstream document(LOCKSTEP_SOURCE_FOLDER "/docs/snapshot-format.md");
+    const std::string text((std::istreambuf_iterator<char>(document)), std::istreambuf_iterator<char>());
+    EXPECT_THAT(text, testing::HasSubstr("```text\n" + example + "```\n")) << "what the code writes:\n" << example;
 }
 
 }  // namespace
