@@ -1,3 +1,4 @@
+#include "consensus/replica/data_folder.h"
 #include "consensus/replica/mapped_memory.h"
 #include "log/disk/folder_lock.h"
 #include "log/disk/posix_disk.h"
@@ -74,7 +75,7 @@ std::vector<LogSegment> segments_of(const log::Recovered& recovered, const std::
 }  // namespace
 
 Result<LogSummary> read_log(const std::string& folder, const ReadLogCalls& calls) {
-    auto disk = log::PosixDisk::open_for_reading(folder);
+    auto disk = log::PosixDisk::open_for_reading(replica::part_of_data_folder(folder, "log"));
     if (!disk) return std::move(disk).error();
     const auto within = [&](Error error) { return std::move(error).within("cannot read the log in " + folder); };
     auto hard = log::read_hard_state(*disk.value());
@@ -114,7 +115,7 @@ Result<LogSummary> read_log(const std::string& folder, const ReadLogCalls& calls
 }
 
 Result<void> adopt_data_folder(const std::string& folder) {
-    auto lock = log::FolderLock::adopt(folder);
+    auto lock = log::FolderLock::adopt(replica::part_of_data_folder(folder, "log"));
     if (!lock) return std::move(lock).error();
     return {};
 }

@@ -59,9 +59,10 @@ struct ReadLogCalls {
     std::function<void(std::uint64_t done, std::uint64_t total)> progress{};   // bytes; now and then
 };
 
-// Reads and verifies all of the log in a data folder; changes nothing. Any thread; blocks for as long as the disk
-// takes, and needs as much memory as the replica's ring has. A replica should not run on the folder meanwhile: what it
-// writes during the call can look torn. Errors: no log there, no readable hard state, a read that fails.
+// Reads and verifies all of the log in a data folder (or in its folder `log`); changes nothing. Any thread; blocks for
+// as long as the disk takes, and needs as much memory as the replica's ring has. A replica should not run on the folder
+// meanwhile: what it writes during the call can look torn. Errors: no log there, no readable hard state, a read that
+// fails.
 Result<LogSummary> read_log(const std::string& folder, const ReadLogCalls& calls = {});
 
 // An operator's word that a data folder that was copied or moved is the only one of its kind left, in its newest state:

@@ -1,8 +1,8 @@
 #include "tools/cli/log.h"
 
-#include <lockstep/log_files.h>
+#include "tools/cli/output.h"
 
-#include <unistd.h>
+#include <lockstep/log_files.h>
 
 #include <cinttypes>
 #include <cstdint>
@@ -23,20 +23,6 @@ struct Asked {
     std::uint64_t through = ~std::uint64_t{0};
     bool json = false;
 };
-
-int complain(const Error& error) {
-    std::cerr << "lockstep: " << error.message() << '\n';
-    return 2;
-}
-
-std::string quoted(const std::string& text) {
-    std::string out = "\"";
-    for (const char c : text) {
-        if (c == '"' || c == '\\') out += '\\';
-        out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-    return out + "\"";
-}
 
 std::string hex(BytesView bytes) {
     static constexpr char kDigits[] = "0123456789abcdef";
@@ -103,18 +89,6 @@ void write_text(const LogSummary& log) {
         else std::cout << segment.entries << " entries, index " << segment.first_index.value << " to "
                        << segment.last_index.value << '\n';
     }
-}
-
-// A bar on a terminal, nothing in a pipe.
-std::function<void(std::uint64_t, std::uint64_t)> progress_shown() {
-    if (::isatty(STDERR_FILENO) == 0) return {};
-    return [shown = std::uint64_t{0}](std::uint64_t done, std::uint64_t total) mutable {
-        const std::uint64_t percent = total == 0 ? 100 : done * 100 / total;
-        if (percent == shown) return;
-        shown = percent;
-        std::cerr << "\rreading: " << percent << " % of " << total / (1 << 20) << " MiB" << std::flush;
-        if (percent == 100) std::cerr << '\n';
-    };
 }
 
 // 0, or 1 where there is damage.

@@ -1,5 +1,8 @@
-// lockstep: looks after replicas: what this machine can do for one, and what is in its log on disk.
+// lockstep: looks after replicas: what this machine can do for one, and what is on its disk.
 #include "tools/cli/log.h"
+#include "tools/cli/output.h"
+#include "tools/cli/snapshot.h"
+#include "tools/cli/words.h"
 
 #include <lockstep/doctor.h>
 #include <lockstep/options.h>
@@ -65,14 +68,14 @@ int run(int argc, char** argv) {
     command->add_option("--device", asked.rdma_device, "Use this RDMA device")->excludes(file);
     command->footer("Ends with 1 if there is a problem, marked !!, with 2 if it cannot look.");
     const auto log_command = add_log_command(app);
+    const auto snapshot_command = add_snapshot_command(app);
+    if (const auto wrong = wrong_command(app, argc, argv)) return complain(Error(*wrong + "; --help explains them"));
     CLI11_PARSE(app, argc, argv);
-    if (!*command) return log_command();
+    for (const auto& run_command : {log_command, snapshot_command})
+        if (const int status = run_command(); status >= 0) return status;
     if (!config.empty()) {
         auto question = question_of(config);
-        if (!question) {
-            std::cerr << "lockstep: " << question.error().message() << '\n';
-            return 2;
-        }
+        if (!question) return complain(question.error());
         asked = std::move(question).value();
     }
     return doctor(asked);
