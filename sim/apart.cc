@@ -21,14 +21,14 @@ constexpr std::uint64_t kMark = 0x6c6f636b73746570;
 
 struct Numbers {
     std::uint64_t mark = kMark;
-    std::uint64_t values[13] = {};
+    std::uint64_t values[12] = {};
 };
 static_assert(std::is_trivially_copyable_v<Numbers>);
 
 auto numbers_of(auto& result) {
     return std::array{&result.actions,   &result.hash,      &result.acknowledged, &result.unknown,
-                      &result.reads,     &result.elections, &result.committed,    &result.excused,
-                      &result.undecided, &result.virtual_ns, &result.to_leader_ns, &result.to_commit_ns};
+                      &result.reads,     &result.elections, &result.committed,    &result.undecided,
+                      &result.virtual_ns, &result.to_leader_ns, &result.to_commit_ns};
 }
 
 void write_all(int to, const void* from, std::size_t bytes) {

@@ -17,9 +17,6 @@ namespace {
 constexpr std::uint64_t kTurnNs = 1'000;        // what a turn takes
 constexpr std::uint64_t kUnnoticedNs = 200'000;  // until bytes in the ring are looked at, where nothing else comes
 constexpr std::size_t kAlignment = 4096;
-constexpr std::uint64_t kOperationNs = 10'000;  // what a disk takes for anything but a sync, and up to twice that
-constexpr std::uint64_t kSyncNs = 200'000;      // likewise for a sync
-constexpr std::uint64_t kHungNs = 1'000'000;    // until a disk that hangs is asked again
 
 class CannotStart : public std::runtime_error {
  public:
@@ -39,53 +36,6 @@ std::span<std::byte> aligned(std::vector<std::byte>& storage, std::size_t bytes)
 
 }  // namespace
 
-void Recorder::apply(std::span<const Entry> batch, Replies& replies) {
-    ++batches_;
-    for (std::size_t i = 0; i < batch.size(); ++i) {
-        const Entry& entry = batch[i];
-        const std::string_view text(reinterpret_cast<const char*>(entry.command.data()), entry.command.size());
-        const std::string_view command = text.substr(0, text.find(' '));
-        history_.applied(id_, incarnation_, entry.index, command);
-        history_.stamped(entry.index, entry.ballot, entry.timestamp_ns, network_.now_ns());
-        if (service_ != nullptr) continue;
-        replies.set(i, entry.command);
-        commands_[entry.index] = std::string(command);
-    }
-    if (service_ == nullptr) return;
-    service_->apply(batch, replies);
-    history_.state(id_, batch.back().index, service_->digest());
-}
-
-bool SimWorker::turn(log::Wal& wal) {
-    const auto outcome = std::exchange(outcome_, std::nullopt);
-    if (outcome) wal.finish(*outcome);
-    if (job_ == nullptr) {
-        job_ = wal.next();
-        next_ = 0;
-        if (job_ != nullptr) plan();
-    }
-    return outcome.has_value();
-}
-
-// An operation takes as long as a message, a sync several times that.
-void SimWorker::plan() {
-    const bool sync = job_->operations()[next_].kind == log::DiskOperation::Kind::sync;
-    const std::uint64_t spread_ns = sync ? kSyncNs : kOperationNs;
-    const std::uint64_t takes_ns = disk_.hung() ? kHungNs : kOperationNs + network_.random().below(spread_ns);
-    network_.at(network_.now_ns() + takes_ns, [this, alive = alive_] {
-        if (*alive) perform();
-    });
-}
-
-void SimWorker::perform() {
-    if (disk_.hung()) return plan();
-    auto outcome = disk_.perform(job_->operations()[next_]);
-    if (outcome.ok() && ++next_ < job_->operations().size()) return plan();
-    job_ = nullptr;
-    outcome_ = std::move(outcome);
-    wake_();
-}
-
 Cluster::Node::Node(Cluster& owner, ReplicaId node_id, Incarnation disk_life, bool form)
     : cluster(owner),
       id(node_id),
@@ -101,15 +51,25 @@ Cluster::Node::Node(Cluster& owner, ReplicaId node_id, Incarnation disk_life, bo
     const core::CoreOptions core_options = owner.core_options(id, incarnation, form);
     const log::Ring ring(fabric->ring());
     std::optional<replica::Replayed> found;
-    if (core_options.durability != Durability::memory) {
+    const auto renew = [this] {
+        service = cluster.options_.make_service(id);
+        return service.get();
+    };
+    const bool durable = core_options.durability != Durability::memory;
+    snapshot_disk = durable ? owner.machines_.at(id)->snapshots : std::make_shared<log::SimDisk>(owner.draw());
+    background = std::make_unique<SimBackground>(owner.network_, *snapshot_disk);
+    snapshots = std::make_unique<replica::SnapshotStore>(*snapshot_disk, *background, [this] { fabric->wake(); });
+    if (auto loaded = snapshots->load(!durable); !loaded)
+        throw CannotStart(to_string(id) + " cannot come back: " + loaded.error().message());
+    if (durable) {
         machine = owner.machines_.at(id).get();
         life = Incarnation{owner.network_.random().next() | 1};
-        recorder = std::make_unique<Recorder>(owner.history_, owner.network_, id, life, service.get());
+        recorder = std::make_unique<Recorder>(owner.history_, owner.network_, id, life, service.get(), renew);
         copy_storage.resize(owner.options_.ring_bytes + kAlignment);
         const std::span<std::byte> copy = aligned(copy_storage, owner.options_.ring_bytes);
         worker = std::make_unique<SimWorker>(owner.network_, machine->disk, [this] { fabric->wake(); });
         storage = std::make_unique<replica::WalStorage>(ring, log::Ring(copy), *worker);
-        auto replayed = replica::replay(machine->disk, identity(), ring, machine->voters, *recorder);
+        auto replayed = replica::replay(machine->disk, identity(), ring, machine->voters, *snapshots, *recorder);
         if (!replayed) throw CannotStart(to_string(id) + " cannot come back: " + replayed.error().message());
         found = std::move(replayed).value();
         if (found) {
@@ -117,12 +77,22 @@ Cluster::Node::Node(Cluster& owner, ReplicaId node_id, Incarnation disk_life, bo
             std::memcpy(copy.data(), ring.at({}), ring.bytes());
             storage->start(found->log);
         }
+        wal_reader = std::make_unique<replica::WalReader>(*storage, machine->disk, *background,
+                                                          [this] { fabric->wake(); });
     } else {
-        recorder = std::make_unique<Recorder>(owner.history_, owner.network_, id, life, service.get());
+        recorder = std::make_unique<Recorder>(owner.history_, owner.network_, id, life, service.get(), renew);
     }
-    driver = std::make_unique<replica::Driver>(core_options, *fabric,
-                                               aligned(scratch_storage, owner.options_.ring_bytes), *recorder, queue,
-                                               *this, *this, storage.get(), found ? &found->core : nullptr);
+    driver = std::make_unique<replica::Driver>(
+        core_options, owner.options_.snapshot_after, *fabric, aligned(scratch_storage, owner.options_.ring_bytes),
+        replica::Driver::Parts{.cluster_id = identity().cluster_id,
+                               .state_machine = *recorder,
+                               .queue = queue,
+                               .clock = *this,
+                               .formation = *this,
+                               .snapshots = *snapshots,
+                               .storage = storage.get(),
+                               .wal = wal_reader.get(),
+                               .recovered = found ? &found->core : nullptr});
 }
 
 Result<void> Cluster::Node::keep(std::uint64_t genesis, const core::Config& voters, bool formed) {
@@ -203,7 +173,7 @@ void Cluster::start(ReplicaId id, bool form) {
     if (options_.durability != Durability::memory) {
         auto& machine = machines_[id];
         if (!machine)
-            machine = std::make_unique<Machine>([this](std::uint64_t bound) { return network_.random().below(bound); });
+            machine = std::make_unique<Machine>(draw());
         auto hard = log::read_hard_state(machine->disk);
         if (hard && hard.value()) incarnation = hard.value()->state.incarnation;
     }
@@ -212,7 +182,7 @@ void Cluster::start(ReplicaId id, bool form) {
         node = std::make_unique<Node>(*this, id, incarnation, form);
     } catch (const CannotStart& found) {
         // A disk that fails is no reason to be wrong; one that did not has no reason to be damaged.
-        if (!machines_.at(id)->disk.failed()) throw Violation(found.what());
+        if (!machines_.at(id)->disk.failed() && !machines_.at(id)->snapshots->failed()) throw Violation(found.what());
         return tell(found.what());
     }
     plan_turn(*(nodes_[id] = std::move(node)), network_.now_ns() + kTurnNs);
@@ -229,10 +199,15 @@ void Cluster::crash(ReplicaId id, bool power) {
     nodes_.erase(id);
     const auto machine = machines_.find(id);
     if (machine == machines_.end()) return;
-    if (power) return machine->second->disk.crash();
-    // The system writes on what it was given, and closes the files.
-    for (log::FileHandle file = 0; file < log::kMaxOpenFiles; ++file)
-        LOCKSTEP_CHECK(machine->second->disk.perform(log::DiskOperation::close(file)).ok());
+    for (log::SimDisk* disk : {&machine->second->disk, machine->second->snapshots.get()}) {
+        if (power) {
+            disk->crash();
+            continue;
+        }
+        // The system writes on what it was given, and closes the files.
+        for (log::FileHandle file = 0; file < log::kMaxOpenFiles; ++file)
+            LOCKSTEP_CHECK(disk->perform(log::DiskOperation::close(file)).ok());
+    }
 }
 
 void Cluster::crash_lingering(ReplicaId id, std::uint64_t ns, bool heard) {
@@ -344,6 +319,11 @@ void Cluster::check_bounds(Node& node) {
 }
 
 void Cluster::message_sent(ReplicaId from, ReplicaId to, std::span<const std::byte> message) {
+    if (replica::is_transfer(message)) {
+        if (const auto transfer = replica::decode_transfer(message); trace && transfer)
+            tell(to_string(from) + " to " + to_string(to) + ": " + describe_transfer(transfer.value()));
+        return;
+    }
     history_.sent(from, network_.now_ns());
     const auto decoded = replica::decode(message);
     if (trace)

@@ -2,9 +2,13 @@
 #pragma once
 
 #include "consensus/replica/driver.h"
+#include "consensus/replica/snapshot_store.h"
+#include "consensus/replica/wal_reader.h"
 #include "consensus/replica/wal_storage.h"
 #include "log/disk/sim_disk.h"
 #include "sim/history.h"
+#include "sim/recorder.h"
+#include "sim/workers.h"
 #include "transport/sim/fabric.h"
 #include "transport/sim/network.h"
 
@@ -23,53 +27,6 @@
 
 namespace lockstep::sim {
 
-inline constexpr std::uint64_t kMs = 1'000'000;  // virtual time is in nanoseconds
-
-// Performs a WAL's jobs in virtual time.
-class SimWorker final : public DiskWorker {
- public:
-    // `wake` is called when a job has ended.
-    SimWorker(transport::sim::Network& network, log::SimDisk& disk, std::function<void()> wake)
-        : network_(network), disk_(disk), wake_(std::move(wake)), alive_(std::make_shared<bool>(true)) {}
-    ~SimWorker() override { *alive_ = false; }
-    SimWorker(const SimWorker&) = delete;
-    SimWorker& operator=(const SimWorker&) = delete;
-    bool turn(log::Wal& wal) override;
-
- private:
-    void plan();
-    void perform();
-
-    transport::sim::Network& network_;
-    log::SimDisk& disk_;
-    const std::function<void()> wake_;
-    const std::shared_ptr<bool> alive_;  // what is planned for a worker that is gone does nothing
-    const log::DiskJob* job_ = nullptr;
-    std::size_t next_ = 0;
-    std::optional<Result<void>> outcome_;
-};
-
-// Stands around the service under test, tells the history what was applied, and keeps it where nobody else does: then
-// an entry is answered with its command.
-class Recorder final : public StateMachine {
- public:
-    Recorder(History& history, const transport::sim::Network& network, ReplicaId id, Incarnation incarnation,
-             Service* service)
-        : history_(history), network_(network), id_(id), incarnation_(incarnation), service_(service) {}
-    void apply(std::span<const Entry> batch, Replies& replies) override;
-    const std::map<Index, std::string>& commands() const { return commands_; }
-    std::uint64_t batches() const { return batches_; }
-
- private:
-    History& history_;
-    const transport::sim::Network& network_;
-    ReplicaId id_;
-    Incarnation incarnation_;
-    Service* service_;
-    std::uint64_t batches_ = 0;
-    std::map<Index, std::string> commands_;
-};
-
 class Cluster {
  public:
     struct Options {
@@ -81,6 +38,7 @@ class Cluster {
         std::size_t max_queued = 256;
         std::uint64_t drift_ppm = 0;  // clocks run up to so many millionths faster or slower, each its own way
         Durability durability = Durability::memory;
+        replica::SnapshotTriggers snapshot_after{};
         std::function<std::unique_ptr<Service>(ReplicaId)> make_service{};  // none: commands are kept as they come
     };
 
@@ -96,6 +54,8 @@ class Cluster {
     // Ends its process: its memory is gone, and with `power` what its disk had not synced, perhaps.
     void crash(ReplicaId id, bool power = false);
     log::SimDisk& disk(ReplicaId id) { return machines_.at(id)->disk; }
+    // Where its snapshots are; in memory mode a new one for each life.
+    log::SimDisk& snapshot_disk(ReplicaId id) { return *nodes_.at(id)->snapshot_disk; }
     // The same, but its memory goes on answering for `ns`; `heard`: peers see its connections close at once.
     void crash_lingering(ReplicaId id, std::uint64_t ns, bool heard);
     // Its process does nothing for `ns`, as when the state machine takes so long.
@@ -157,8 +117,10 @@ class Cluster {
  private:
     // What outlives a replica's process where the log is kept on disk.
     struct Machine {
-        explicit Machine(log::SimDisk::Draw draw) : disk(std::move(draw)) {}
+        explicit Machine(const log::SimDisk::Draw& draw)
+            : disk(draw), snapshots(std::make_shared<log::SimDisk>(draw)) {}
         log::SimDisk disk;
+        std::shared_ptr<log::SimDisk> snapshots;
         core::Config voters;
         bool formed = false;
     };
@@ -181,6 +143,10 @@ class Cluster {
         std::vector<std::byte> copy_storage;
         std::unique_ptr<SimWorker> worker;
         std::unique_ptr<replica::WalStorage> storage;
+        std::shared_ptr<log::SimDisk> snapshot_disk;
+        std::unique_ptr<SimBackground> background;
+        std::unique_ptr<replica::SnapshotStore> snapshots;
+        std::unique_ptr<replica::WalReader> wal_reader;
         std::unique_ptr<replica::Driver> driver;
         bool paused = false;
         std::int64_t drift_ppm = 0;
@@ -203,6 +169,9 @@ class Cluster {
     void landed(ReplicaId at, ReplicaId writer, Incarnation writer_life);
     void tell(const std::string& text) const;
     void start(ReplicaId id, bool form);
+    log::SimDisk::Draw draw() {
+        return [this](std::uint64_t bound) { return network_.random().below(bound); };
+    }
     core::CoreOptions core_options(ReplicaId id, Incarnation incarnation, bool form);
 
     const Options options_;

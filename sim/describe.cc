@@ -40,9 +40,29 @@ struct Describe {
     std::string operator()(const core::Campaign& message) const {
         return "please campaign, from " + to_string(message.ballot);
     }
+    std::string operator()(const core::Behind& message) const {
+        return "behind " + to_string(message.ballot) + ", open " + std::to_string(message.open_number) +
+               ", low mark " + to_string(message.low_mark);
+    }
 };
 
 }  // namespace
+
+std::string describe_transfer(const replica::Transfer& transfer) {
+    const log::SnapshotName& snapshot = transfer.snapshot;
+    const std::string of_snapshot = "snapshot up to " + to_string(snapshot.at.index) + ", " +
+                                    std::to_string(transfer.offset) + " of " + std::to_string(snapshot.bytes);
+    switch (transfer.kind) {
+        case replica::Transfer::Kind::ask:
+            return "asks behind " + to_string(transfer.commit.index) + ": log at " + to_string(transfer.at) + ", " +
+                   std::to_string(transfer.most) + " bytes; has " + of_snapshot;
+        case replica::Transfer::Kind::log:
+            return "log at " + to_string(transfer.at) + ", " + std::to_string(transfer.bytes.size()) + " bytes";
+        case replica::Transfer::Kind::snapshot:
+            return of_snapshot + ", " + std::to_string(transfer.bytes.size()) + " bytes";
+    }
+    return "?";
+}
 
 std::string describe_message(const core::Message& message) { return std::visit(Describe{}, message); }
 

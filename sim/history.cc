@@ -3,6 +3,7 @@
 #include "consensus/core/random.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace lockstep::sim {
 
@@ -50,6 +51,17 @@ void History::applied(ReplicaId id, Incarnation incarnation, Index index, std::s
     if (known_index != index || known_command != command)
         throw Violation(to_string(id) + " applies '" + std::string(command) + "' at " + to_string(index) +
                         " where others applied '" + known_command + "' at " + to_string(known_index));
+}
+
+void History::restored(ReplicaId id, Incarnation incarnation, Index index) {
+    const auto held = std::ranges::upper_bound(commands_, index, {}, [](const auto& one) { return one.first; });
+    const bool known = index == Index{} || (held != commands_.begin() && std::prev(held)->first == index);
+    if (!known)
+        throw Violation(to_string(id) + " takes a snapshot up to " + to_string(index) + ", which nobody applied");
+    std::size_t& count = applied_count_[{id, incarnation}];
+    const auto holds = static_cast<std::size_t>(held - commands_.begin());
+    if (holds < count) throw Violation(to_string(id) + " takes a snapshot of less than it has applied");
+    count = holds;
 }
 
 // Every replica applies the same entries, so the first to apply an entry speaks for all.

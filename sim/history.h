@@ -36,6 +36,8 @@ class History {
     void committed(ReplicaId id, Incarnation incarnation, Index index, std::uint64_t checksum);
     // Life `incarnation` of `id` applies `command`: in order, none left out or twice, the same everywhere.
     void applied(ReplicaId id, Incarnation incarnation, Index index, std::string_view command);
+    // Life `incarnation` of `id` takes a snapshot of every command up to the one at `index`, and goes on from there.
+    void restored(ReplicaId id, Incarnation incarnation, Index index);
     // The entry at `index` bears this ballot and time: times never go back, and within a ballot they do not run ahead
     // of the time that goes by, `now_ns`, whatever the leader's wall clock does.
     void stamped(Index index, Ballot ballot, std::uint64_t timestamp_ns, std::uint64_t now_ns);

@@ -31,14 +31,8 @@ class Recovery {
         const std::uint64_t began_ns = now();
         const bool led = cluster_.run_until(kLeaderNs, [&] { return leads(); });
         recovered_.to_leader_ns = now() - began_ns;
-        const bool commits = led && commits_again(began_ns + recovered_.to_leader_ns);
-        if (!commits && !recoverable()) {
-            require(gone() > 0, "what is committed is in nobody's reach: no replica can adopt it and repair");
-            recovered_.excused = true;
-            return recovered_;
-        }
         require(led, "no leader after healing");
-        require(commits, "no commit after healing");
+        require(commits_again(began_ns + recovered_.to_leader_ns), "no commit after healing");
         follow();
         require(cluster_.run_until(kEndNs, [&] { return paused_ || cluster_.history().open() == 0; }),
                 "a proposal or a read never ended (S17)");
@@ -90,19 +84,14 @@ class Recovery {
         return commits;
     }
 
-    // What a majority can do, every replica whose memory reaches back far enough follows.
+    // What a majority can do, every replica follows, however far behind it was.
     void follow() {
         const Index target = cluster_.core(*cluster_.leader()).commit().index;
         const auto follows = [&](ReplicaId id) { return cluster_.core(id).applied().index >= target; };
-        const core::Core& leader = cluster_.core(*cluster_.leader());
-        std::vector<ReplicaId> can;
-        for (const ReplicaId id : cluster_.ids())
-            if (votes(id) && cluster_.core(id).commit().position >= leader.low_mark()) can.push_back(id);
-        require(cluster_.run_until(kFollowNs, [&] { return std::ranges::all_of(can, follows); }),
-                "a replica does not follow after healing, though the leader's ring reaches back to its commit");
-        require(static_cast<std::size_t>(std::ranges::count_if(cluster_.ids(), follows)) >=
-                    core::majority(cluster_.replicas()),
-                "no majority follows after healing");
+        std::vector<ReplicaId> voters = cluster_.ids();
+        std::erase_if(voters, [&](ReplicaId id) { return !votes(id); });
+        require(cluster_.run_until(kFollowNs, [&] { return std::ranges::all_of(voters, follows); }),
+                "a replica does not follow after healing");
     }
 
     // A quiet cluster answers without waiting for a timer, and its followers learn of it without being told twice.
@@ -124,25 +113,6 @@ class Recovery {
         }), "one write, then silence: a follower does not learn of its commit");
     }
 
-    // Whether some replica could adopt the longest log, and its ring reaches back to the commits of a majority. Where
-    // none does, memory mode is stuck until there are snapshots. That can be where a replica was lost that the others
-    // had gone on with (its memory may have answered for long) while a third was behind, and only there.
-    bool recoverable() const {
-        std::vector<ReplicaId> ids = cluster_.ids();
-        std::erase_if(ids, [&](ReplicaId id) { return !votes(id); });
-        if (ids.size() < core::majority(cluster_.replicas())) return false;
-        const auto furthest = std::ranges::max_element(
-            ids, {}, [&](ReplicaId id) { return cluster_.core(id).commit().position; });
-        return std::ranges::any_of(ids, [&](ReplicaId candidate) {
-            if (cluster_.core(candidate).commit().position < cluster_.core(*furthest).low_mark()) return false;
-            const auto reaches = [&](ReplicaId id) {
-                return cluster_.core(id).commit().position >= cluster_.core(candidate).low_mark();
-            };
-            return static_cast<std::size_t>(std::ranges::count_if(ids, reaches)) >=
-                   core::majority(cluster_.replicas());
-        });
-    }
-
     void require(bool holds, const char* what) {
         if (!holds) throw NoProgress(what + std::string("\n") + cluster_.describe());
     }
@@ -157,22 +127,9 @@ class Recovery {
 
 bool may_crash(const Cluster& cluster, ReplicaId id) {
     if (cluster.core(id).forming()) return true;  // a life without memory has none to lose
-    // How far low marks are, or may yet rise by what is under way: up to the end of the longest log, less what is kept.
-    Position low;
     std::size_t voters = 0;
-    std::size_t behind = 0;
-    for (const ReplicaId one : cluster.ids()) {
-        const core::Core& core = cluster.core(one);
-        if (core.forming()) continue;
-        const std::uint64_t kept = core.ring().geometry().kept_tail_bytes;
-        low = std::max({low, core.low_mark(), Position{std::max(core.end().position.value, kept) - kept}});
-    }
-    for (const ReplicaId one : cluster.ids()) {
-        if (cluster.core(one).forming()) continue;
-        ++voters;
-        behind += one != id && cluster.core(one).commit().position < low ? 1 : 0;
-    }
-    return cluster.replicas() - voters + behind + 1 <= (cluster.replicas() - 1) / 2;
+    for (const ReplicaId one : cluster.ids()) voters += cluster.core(one).forming() ? 0 : 1;
+    return cluster.replicas() - voters + 1 <= (cluster.replicas() - 1) / 2;
 }
 
 Recovered recover(Cluster& cluster, Clients& clients, std::optional<ReplicaId> paused) {

@@ -10,13 +10,12 @@
 namespace lockstep::sim {
 
 struct Recovered {
-    bool excused = false;  // a replica is lost, and what is left cannot repair one another in memory mode
     std::uint64_t to_leader_ns = 0;
     std::uint64_t to_commit_ns = 0;
 };
 
-// Whether `id` may lose its memory: in memory mode there is no way back for a crashed replica, nor yet for one that
-// fell off the ring; together they must stay a minority, else there is rightly no progress.
+// Whether `id` may lose its memory: in memory mode there is no way back for a crashed replica as the voter that it was,
+// and those must stay a minority, else there is rightly no progress.
 bool may_crash(const Cluster& cluster, ReplicaId id);
 
 // Ends all faults but that `paused`, where there is one, is paused, and lets the cluster recover. Throws NoProgress if

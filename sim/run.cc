@@ -141,7 +141,6 @@ class Run {
     void recover(std::optional<ReplicaId> paused, RunResult& result) {
         const transport::sim::Faults faults = cluster_.network().faults();
         const Recovered recovered = sim::recover(cluster_, *clients_, paused);
-        result.excused += recovered.excused ? 1 : 0;
         result.to_leader_ns = std::max(result.to_leader_ns, recovered.to_leader_ns);
         result.to_commit_ns = std::max(result.to_commit_ns, recovered.to_commit_ns);
         cluster_.network().faults() = faults;

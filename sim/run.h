@@ -29,7 +29,6 @@ struct RunResult {
     std::uint64_t reads = 0;
     std::uint64_t elections = 0;
     std::uint64_t committed = 0;
-    std::uint64_t excused = 0;       // recoveries that a lost replica has made impossible (see recovery.h)
     std::uint64_t undecided = 0;     // values whose linearizability took too long to decide
     std::uint64_t virtual_ns = 0;
     std::uint64_t to_leader_ns = 0;  // the longest recovery's time to a leader, and from there to a commit

@@ -100,8 +100,7 @@ bool Core::verify_adopted() {
 // as it does.
 void Core::install_adopted(Now now, Effects& effects) {
     Adoption& a = adoption_;
-    const Position room_end = (keeps_log() ? std::min(applied_.position, kept_commit_.position) : applied_.position) +
-                              ring_.bytes();
+    const Position room = room_end();
     while (a.installed.index < a.target.index) {
         const auto entry = log::next_entry(scratch_, a.installed, log::kNoLimit);
         LOCKSTEP_CHECK(entry.has_value());
@@ -111,7 +110,7 @@ void Core::install_adopted(Now now, Effects& effects) {
             if (a.differs) lap_ends_.forget_from(a.installed.position);
         }
         if (a.differs) {
-            if (entry->end.position > room_end) break;
+            if (entry->end.position > room) break;
             const bool pad = entry->header.kind == log::EntryKind::pad;
             const std::uint64_t bytes = pad ? sizeof(log::EntryHeader) : entry->end.position - entry->start;
             std::memcpy(ring_.at(entry->start), scratch_.at(entry->start), bytes);

@@ -7,7 +7,7 @@
 // dissertation, 2014, sections 9.6 and 6.4). Safety rules are cited by number (S1 ...); docs/protocol.md has them all.
 //
 // The files beside this one hold one part each: formation, election, promise, adoption, lanes, replication, follow,
-// keeping, reads, heartbeat. Not thread-safe: one thread steps a core.
+// keeping, catch_up, reads, heartbeat. Not thread-safe: one thread steps a core.
 #pragma once
 
 #include "consensus/core/config.h"
@@ -22,6 +22,7 @@
 #include <lockstep/replica.h>
 #include <lockstep/types.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -87,6 +88,7 @@ class Core {
 
     Role role() const;
     Ballot promised() const { return promised_; }
+    bool catching_up() const { return incoming_.state == Incoming::State::catching_up; }
     // Who leads, as far as this replica knows: the one it last heard; none once that one is known to have failed.
     ReplicaId leader() const;
     const log::Point& commit() const { return commit_; }
@@ -96,6 +98,10 @@ class Core {
     Position low_mark() const { return low_mark_; }
     // How far the believed log is on disk; nowhere in memory mode.
     const log::Point& kept() const { return kept_; }
+    // How far the log is committed, and on disk where it is kept there.
+    Position durable_commit() const {
+        return keeps_log() ? std::min(commit_.position, kept_.position) : commit_.position;
+    }
     Loss loss() const { return loss_; }
     bool forming() const { return !formed_; }
     std::uint64_t genesis() const { return genesis_; }
@@ -141,8 +147,15 @@ class Core {
 
     // The lane into the own ring, and the answer that opened it.
     struct Incoming {
-        enum class State : std::uint8_t { none, fencing, opening, open };
+        enum class State : std::uint8_t {
+            none,
+            fencing,
+            opening,
+            open,
+            catching_up,  // there is no lane: the holder's ring does not reach back to here, and the log is fetched
+        };
         State state = State::none;
+        bool behind = false;            // what is fenced now is to be followed by catching up
         std::uint64_t serial = 0;       // of the fence and open under way
         ReplicaId holder;               // the own id while campaigning
         Incarnation holder_incarnation;
@@ -234,6 +247,17 @@ class Core {
     void keep_anew();
     void on(Now now, const event::LogKept& kept, Effects& effects);
     bool keeping_hangs(Now now) const;
+
+    // catch_up.cc
+    void say_behind(Peer& peer, Effects& effects);
+    void receive(Now now, const Peer& from, const Behind& message, Effects& effects);
+    Position room_end() const;
+    void fetch(Effects& effects);
+    void end_fetch(Effects& effects);
+    void on(Now now, const event::LogFetched& fetched, Effects& effects);
+    void on(Now now, const event::SnapshotFetched& fetched, Effects& effects);
+    bool own_log_has(Index index, std::uint64_t checksum);
+    void install(const log::Point& at, Effects& effects);
 
     // reads.cc
     void start_read_round(Effects& effects);
@@ -341,6 +365,10 @@ class Core {
         bool differs = false;            // ... and is to be overwritten from here
     } adoption_;
     std::uint64_t last_read_ = 0;
+
+    // Catching up.
+    std::uint64_t fetch_serial_ = 0;
+    log::Point installed_;               // the newest snapshot that was installed
 
     // Leading.
     log::Point adopted_end_;

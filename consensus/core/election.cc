@@ -99,7 +99,7 @@ void Core::receive(Now now, Peer& from, const PreVoteReply& message, Effects& ef
 }
 
 void Core::start_campaign(Now now, Effects& effects) {
-    highest_seen_ = std::max(highest_seen_, promised_);
+    highest_seen_ = std::max({highest_seen_, promised_, commit_.ballot});
     // S1: above every promise of this replica and above all that it has heard of.
     const Ballot ballot = Ballot::of(highest_seen_.round() + 1, options_.id);
     ++elections_started_;
@@ -150,6 +150,8 @@ void Core::receive(Now now, Peer& from, const Promise& message, Effects& effects
     switch (state_) {
         case State::preparing:
         case State::adopting:
+            // It knows of a later leader's commits: this ballot cannot be won with it, nor by anyone (S6).
+            if (message.commit.ballot > campaign_ballot_) return end_campaign(now, retry_pause_ns_);
             from.promise = message;
             from.promise_incarnation = from.incarnation;
             from.prepare_again_ns = 0;

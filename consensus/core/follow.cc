@@ -54,6 +54,11 @@ void Core::on(Now, const event::Look& look, Effects&) {
 // S9: acted upon only where the own verified chain has that checksum at that index.
 void Core::take_certificate(Index index, std::uint64_t checksum) {
     if (index <= commit_.index) return;
+    if (index > end_.index && catching_up()) {
+        // The ring stands still, and is not looked at by itself.
+        if (own_log_has(index, checksum)) commit_up_to(index);
+        return;
+    }
     if (index > end_.index) {
         // Perhaps it is already there, but not believed: the next look tells.
         if (index != notice_index_) looked_limit_ = {};
@@ -138,6 +143,8 @@ void Core::on(Now now, const event::Applied& applied, Effects& effects) {
         finish_reads(effects);
     } else if (state_ == State::adopting && adoption_.verified) {
         install_adopted(now, effects);
+    } else if (catching_up()) {
+        fetch(effects);  // there is more room now
     }
 }
 

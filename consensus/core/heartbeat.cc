@@ -23,6 +23,10 @@ void Core::beat(Now now, Effects& effects) {
     keep_log(now, true, effects);
     report_consumed(true, effects);
     notice_blocked(effects);
+    if (catching_up()) fetch(effects);
+    if (state_ == State::leader)
+        for (Peer& peer : peers())
+            if (peer.lane.state == Lane::State::detached && peer.up) say_behind(peer, effects);
     publish(now, effects);
 }
 

@@ -36,7 +36,10 @@ void Core::on(Now now, const event::LogKept& kept, Effects& effects) {
     if (kept.generation != generation_) return;
     LOCKSTEP_CHECK_OP(kept.to.index.value, <=, to_keep_.index.value);
     LOCKSTEP_CHECK_OP(kept.committed.value, <=, commit_.index.value);
+    // A restart would begin with the snapshot.
+    if (kept_commit_.index < installed_.index && kept.to.index >= installed_.index) kept_commit_ = installed_;
     while (kept_commit_.index < kept.committed) kept_commit_ = log::step_over_verified(ring_, kept_commit_);
+    if (catching_up()) fetch(effects);
     if (kept.to.index <= kept_.index) return;
     kept_ = kept.to;
     kept_rose_ns_ = now.monotonic_ns;

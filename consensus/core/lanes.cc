@@ -39,6 +39,8 @@ void Core::open_lane(Now now, Peer& peer, const Promise& promise, Effects& effec
     LOCKSTEP_CHECK_OP(promise.commit.position.value, <=, end_.position.value);
     if (promise.commit.position < low_mark_) {
         drop_lane(peer, Lane::State::detached, effects);
+        lane.open_number = ++peer.open_number;
+        say_behind(peer, effects);
         return;
     }
     if (promise.commit.index == commit_.index) LOCKSTEP_CHECK_OP(promise.commit.checksum, ==, commit_.checksum);

@@ -74,11 +74,21 @@ struct Refusal {
     bool hears_leader = false;      // whether the leader of `promised` is heard (S1)
 };
 
+// From a leader: my ring no longer holds what you lack; catch up by other means, and I open a lane again (S6). Counts
+// as an open (S1): with a higher open number it ends the lane that stands, as a Prepare does.
+struct Behind {
+    std::uint64_t genesis = 0;
+    Ballot ballot;
+    std::uint64_t open_number = 0;
+    Position low_mark;              // the sender's ring holds the log from here
+};
+
 // Please campaign: from a candidate that cannot adopt, or a leader that hands over (S3).
 struct Campaign {
     Ballot ballot;                  // the sender's own, promised by the receiver or newer
 };
 
-using Message = std::variant<Form, FormAck, Formed, PreVote, PreVoteReply, Prepare, Promise, Refusal, Campaign>;
+using Message =
+    std::variant<Form, FormAck, Formed, PreVote, PreVoteReply, Prepare, Promise, Refusal, Campaign, Behind>;
 
 }  // namespace lockstep::core

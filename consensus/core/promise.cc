@@ -27,10 +27,13 @@ void Core::receive(Now now, const Peer& from, const Prepare& message, Effects& e
     }
 
     const bool same = message.ballot == promised_ && promised_to_ == from.incarnation;
-    const bool lower = message.ballot < promised_ && !LOCKSTEP_PLANTED(lower_ballot_promised);
+    // What is committed was learned by catching up, perhaps: nobody can win below the ballot of it any more, and to
+    // promise that would name a commit that its candidate's log does not hold.
+    const Ballot least = std::max(promised_, commit_.ballot);
+    const bool lower = message.ballot < least && !LOCKSTEP_PLANTED(lower_ballot_promised);
     if (lower || (message.ballot == promised_ && !same)) {
         // S1: one candidate only, id and incarnation, and never a lower ballot.
-        effects.push(effect::Send{from.id, Refusal{message.ballot, message.open_number, promised_,
+        effects.push(effect::Send{from.id, Refusal{message.ballot, message.open_number, least,
                                                    state_ == State::leader ? fit_to_lead(now) : hears_leader(now)}});
         return;
     }
@@ -75,8 +78,10 @@ void Core::take_promise(Now now, Ballot ballot, ReplicaId candidate, Incarnation
     state_ = State::follower;
     own_last_.reset();
     look_again_ = false;
+    end_fetch(effects);
     if (LOCKSTEP_PLANTED(scan_before_fence)) incoming_.answer.last = scan_to_true_end();
     incoming_.state = Incoming::State::fencing;
+    incoming_.behind = false;
     incoming_.holder = candidate;
     incoming_.holder_incarnation = incarnation;
     incoming_.open_number = open_number;
@@ -103,6 +108,15 @@ void Core::on(Now now, const event::Fenced& fenced, Effects& effects) {
         incoming_.state = Incoming::State::none;
         own_last_ = last;
         if (state_ == State::preparing) count_promises(now, effects);
+        return;
+    }
+    if (incoming_.behind) {
+        incoming_.state = Incoming::State::catching_up;
+        ++fetch_serial_;
+        return fetch(effects);
+    }
+    if (promised_ < commit_.ballot) {  // it rose while the promise was on its way to the disk
+        incoming_.state = Incoming::State::none;
         return;
     }
     // The new holder rewrites what is above the commit: pads there are not to be remembered.

@@ -86,8 +86,9 @@ bool Core::make_room(Now now, Position new_end, bool may_use_reserve, Effects& e
     for (Peer& peer : peers()) {
         if (peer.lane.state != Lane::State::open) continue;
         const Lane& lane = peer.lane;
-        const bool read = !lane.flights.empty() && !LOCKSTEP_PLANTED(ring_reused_while_read);
-        const Position held = read ? std::min(lane.posted, lane.flights.front().start) : lane.posted;
+        // Unfinished writes read what has not landed; and of one that was cut the ring still has to say what entries it
+        // was, or the follower would never be told that they are committed.
+        const Position held = LOCKSTEP_PLANTED(ring_reused_while_read) ? lane.posted : lane.landed.position;
         if (new_end > held + ring_.bytes()) {
             drop_lane(peer, Lane::State::none, effects);
             peer.prepare_again_ns = now.monotonic_ns + options_.election_timeout_ns;
@@ -201,7 +202,7 @@ void Core::on(Now now, const event::Landed& landed, Effects& effects) {
 
 // A write that was cut, by the follower's free space or the size of a transfer: what is whole of it counts.
 void Core::land_in_part(Lane& lane, Position upto) {
-    if (lane.landed.position < low_mark_) return;  // the ring no longer says what entries those were; a whole one will
+    if (lane.landed.position < low_mark_) return;  // the ring no longer says what entries those were
     while (lane.landed.position < upto && lane.landed.index < end_.index) {
         const log::Point next = log::step_over_verified(ring_, lane.landed);
         const bool pad = log::is_pad(ring_, lane.landed.position);

@@ -93,12 +93,24 @@ struct LogKept {
     Index committed;  // a restart would know that this is
 };
 
+// Bytes of the log, committed where they came from, stand in the scratch ring from this replica's commit up to `upto`.
+struct LogFetched {
+    std::uint64_t serial = 0;
+    Position upto;
+};
+// A snapshot of the log up to `at` is here, complete and verified.
+struct SnapshotFetched {
+    std::uint64_t serial = 0;
+    log::Point at;
+    Config config;
+};
+
 }  // namespace event
 
 using Event = std::variant<event::Tick, event::PeerUp, event::PeerDown, event::Received, event::Landed,
                            event::LaneBroken, event::BoardRead, event::RingRead, event::Reported, event::Look,
                            event::Fenced, event::IncomingOpened, event::FormationKept, event::Applied,
-                           event::PromiseKept, event::LogKept>;
+                           event::PromiseKept, event::LogKept, event::LogFetched, event::SnapshotFetched>;
 
 // -- Out: to be carried out in order ---------------------------------------------------------------------------------
 
@@ -175,6 +187,21 @@ struct KeepLog {
     Index committed;   // to be kept as well, with the bytes ...
     bool now = false;  // ... or even if there are none
 };
+// Get of `peer` what comes behind `from`: bytes of its log, into the scratch ring, up to `until` at most, then say
+// LogFetched as they come; or else a newer snapshot, then say SnapshotFetched. Of the same serial again it says how far
+// this replica has come; another serial begins anew.
+struct Fetch {
+    std::uint64_t serial = 0;
+    ReplicaId peer;
+    log::Point from;
+    Position until;
+};
+// Nothing more of that: the scratch ring is not written any more.
+struct EndFetch {};
+// Make the state that of the snapshot that was fetched, and let the log start anew behind it.
+struct InstallSnapshot {
+    log::Point at;
+};
 // Every proposal that was appended and is not applied ends as unknown.
 struct ProposalsLost {};
 // Reads with tickets up to `through` may be answered now.
@@ -189,7 +216,8 @@ struct ReadsLost {};
 using Effect = std::variant<effect::PostWrite, effect::PostProbe, effect::ConnectLane, effect::EndLane, effect::Fence,
                             effect::OpenIncoming, effect::ReadBoard, effect::ReadRing, effect::WriteReport,
                             effect::Publish, effect::Send, effect::KeepFormation, effect::KeepPromise, effect::KeepLog,
-                            effect::ProposalsLost, effect::ReadsReady, effect::ReadsLost>;
+                            effect::Fetch, effect::EndFetch, effect::InstallSnapshot, effect::ProposalsLost,
+                            effect::ReadsReady, effect::ReadsLost>;
 
 // What one step wants done. Reused from step to step; never allocates.
 class Effects {

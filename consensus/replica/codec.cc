@@ -93,6 +93,14 @@ void put(const core::Refusal& message, Control& out) {
 
 void put(const core::Campaign& message, Control& out) { out.mutable_campaign()->set_ballot(message.ballot.value); }
 
+void put(const core::Behind& message, Control& out) {
+    Control::Behind& to = *out.mutable_behind();
+    to.set_genesis(message.genesis);
+    to.set_ballot(message.ballot.value);
+    to.set_open_number(message.open_number);
+    to.set_low_mark(message.low_mark.value);
+}
+
 // -- From Protobuf ---------------------------------------------------------------------------------------------------
 
 // Takes fields one by one and keeps the first error.
@@ -229,6 +237,13 @@ core::Message take(const Control::Campaign& from, Taker& t) {
     return core::Campaign{t.ballot("ballot", from.ballot())};
 }
 
+core::Message take(const Control::Behind& from, Taker& t) {
+    return core::Behind{.genesis = t.genesis(from.genesis()),
+                        .ballot = t.ballot("ballot", from.ballot()),
+                        .open_number = from.open_number(),
+                        .low_mark = {from.low_mark()}};
+}
+
 // What `kind` is if this version knows it.
 core::Message take(const Control& control, Taker& t) {
     switch (control.kind_case()) {
@@ -241,6 +256,7 @@ core::Message take(const Control& control, Taker& t) {
         case Control::kPromise: return take(control.promise(), t);
         case Control::kRefusal: return take(control.refusal(), t);
         case Control::kCampaign: return take(control.campaign(), t);
+        case Control::kBehind: return take(control.behind(), t);
         case Control::KIND_NOT_SET: break;
     }
     const auto& unknown = control.GetReflection()->GetUnknownFields(control);

@@ -105,6 +105,8 @@ Options to_options(const proto::Config& config) {
     if (config.has_transport()) options.transport = static_cast<Transport>(config.transport());
     options.rdma_device = config.rdma_device();
     if (config.has_durability()) options.durability = static_cast<Durability>(config.durability());
+    if (config.has_snapshot_bytes()) options.snapshot_bytes = config.snapshot_bytes();
+    if (config.has_snapshot_entries()) options.snapshot_entries = config.snapshot_entries();
     if (config.has_rdma_port()) options.rdma_port = config.rdma_port();
     if (config.has_rdma_gid_index()) options.rdma_gid_index = config.rdma_gid_index();
     return options;

@@ -13,22 +13,28 @@ namespace lockstep::replica {
 using std::chrono::nanoseconds;
 using transport::EventKind;
 
-Driver::Driver(const core::CoreOptions& options, transport::Fabric& fabric, std::span<std::byte> scratch,
-               StateMachine& state_machine, RequestQueue& queue, Clock& clock, FormationStore& store,
-               Storage* storage, const core::Recovered* recovered)
+Driver::Driver(const core::CoreOptions& options, const SnapshotTriggers& triggers, transport::Fabric& fabric,
+               std::span<std::byte> scratch, const Parts& parts)
     : fabric_(fabric),
-      queue_(queue),
-      clock_(clock),
-      store_(store),
-      storage_(storage),
-      lost_(recovered != nullptr && recovered->loss != core::Loss::none),
+      queue_(parts.queue),
+      clock_(parts.clock),
+      store_(parts.formation),
+      storage_(parts.storage),
+      lost_(parts.recovered != nullptr && parts.recovered->loss != core::Loss::none),
       options_(options),
       scratch_(LOCKSTEP_PLANTED(adoption_into_own_ring) ? fabric.ring() : scratch),
-      core_(recovered == nullptr ? core::Core(options, log::Ring(fabric.ring()), scratch_)
-                                 : core::Core(options, log::Ring(fabric.ring()), scratch_, *recovered)),
-      applier_(state_machine),
+      core_(parts.recovered == nullptr ? core::Core(options, log::Ring(fabric.ring()), scratch_)
+                                       : core::Core(options, log::Ring(fabric.ring()), scratch_, *parts.recovered)),
+      applier_(parts.state_machine),
+      catch_up_({parts.cluster_id, triggers, options.heartbeat_ns, options.election_timeout_ns}, parts.state_machine,
+                parts.snapshots, log::Ring(fabric.ring()), scratch_, parts.storage, parts.wal,
+                [this](ReplicaId peer, const Transfer& transfer) {
+                    encode(transfer, encoded_);
+                    fabric_.send(peer, encoded_);
+                }),
       reads_(64) {
-    LOCKSTEP_CHECK((storage != nullptr) == (options.durability != Durability::memory));
+    LOCKSTEP_CHECK((parts.storage != nullptr) == (options.durability != Durability::memory));
+    LOCKSTEP_CHECK((parts.storage != nullptr) == (parts.wal != nullptr));
     step(clock_.now(), core::event::Tick{});
 }
 
@@ -38,6 +44,7 @@ Result<void> Driver::turn(nanoseconds wait) {
     now_ = clock_.now();
     for (const transport::Event& event : events_) take(now_, event);
     take_kept();
+    catch_up();
     if (!failure_.ok()) return std::move(failure_);
     step(now_, core::event::Look{fabric_.incoming_landed()});
     if (now_.monotonic_ns >= core_.deadline()) step(now_, core::event::Tick{});
@@ -61,6 +68,7 @@ nanoseconds Driver::patience() {
 void Driver::stop() {
     fabric_.revoke_incoming();
     applier_.lose_all();
+    catch_up_.stop();
     for (; !reads_.empty(); reads_.pop_front()) reject(reads_.front().done, Reason::stopped);
     queue_.close();
     do {
@@ -95,20 +103,39 @@ void Driver::take(core::Now now, const transport::Event& event) {
         case EventKind::report:
             step(now, core::event::Reported{event.peer, event.report});
             break;
-        case EventKind::message: {
-            auto message = decode(event.bytes);
-            if (!message) {
-                logger().warn("{}: message from {} dropped: {}", to_string(options_.id), to_string(event.peer),
-                             message.error().message());
-                break;
-            }
-            if (const auto* promise = std::get_if<core::Promise>(&message.value()))
-                logger().debug("{}: {} promises ballot {}", to_string(options_.id), to_string(event.peer),
-                               to_string(promise->ballot));
-            step(now, core::event::Received{event.peer, event.incarnation, std::move(message).value()});
+        case EventKind::message:
+            take_message(now, event);
             break;
-        }
     }
+}
+
+void Driver::take_message(core::Now now, const transport::Event& event) {
+    const auto drop = [&](const Error& why) {
+        logger().warn("{}: message from {} dropped: {}", to_string(options_.id), to_string(event.peer), why.message());
+    };
+    if (is_transfer(event.bytes)) {
+        auto transfer = decode_transfer(event.bytes);
+        if (!transfer) return drop(transfer.error());
+        fetched_.clear();
+        catch_up_.receive(now.monotonic_ns, event.peer, transfer.value(), core_, fetched_);
+        for (const core::Event& fetched : fetched_) step(now, fetched);
+        return;
+    }
+    auto message = decode(event.bytes);
+    if (!message) return drop(message.error());
+    if (const auto* promise = std::get_if<core::Promise>(&message.value()))
+        logger().debug("{}: {} promises ballot {}", to_string(options_.id), to_string(event.peer),
+                       to_string(promise->ballot));
+    step(now, core::event::Received{event.peer, event.incarnation, std::move(message).value()});
+}
+
+void Driver::catch_up() {
+    fetched_.clear();
+    if (auto turned = catch_up_.turn(now_.monotonic_ns, core_, fetched_); !turned) {
+        failure_ = std::move(turned).error();
+        return;
+    }
+    for (const core::Event& fetched : fetched_) step(now_, fetched);
 }
 
 // One event, the effects that it has, and the outcomes of those that have one.
@@ -199,10 +226,20 @@ void Driver::take_kept() {
         return;
     }
     for (const core::Event& outcome : kept_) step(now_, outcome);
-    if (lost_ && core_.loss() == core::Loss::none) {
-        lost_ = false;
-        storage_->forgive();
-    }
+    if (!lost_ || core_.loss() != core::Loss::none) return;
+    // S14: forgiven on disk only when what makes up for it is there too; else the next start would know of no loss.
+    if (!made_up_at_) made_up_at_ = core_.commit().index;
+    if (core_.kept().index < *made_up_at_) return;
+    lost_ = false;
+    storage_->forgive();
+}
+
+void Driver::carry_out(const core::effect::Fetch& effect) { catch_up_.fetch(effect, core_.genesis()); }
+
+void Driver::carry_out(const core::effect::EndFetch&) { catch_up_.end_fetch(); }
+
+void Driver::carry_out(const core::effect::InstallSnapshot& effect) {
+    if (auto installed = catch_up_.install(effect.at); !installed) failure_ = std::move(installed).error();
 }
 
 void Driver::carry_out(const core::effect::ProposalsLost&) { applier_.lose_all(); }
@@ -227,7 +264,8 @@ void Driver::apply() {
     if (core_.applied().index == core_.commit().index) return;
     const Index before = core_.applied().index;
     queue_.fetch();
-    takes_at_once_ = !queue_.has_proposal();
+    takes_at_once_ = !queue_.has_proposal() && !catch_up_.holds_up();
+    catch_up_.keep(core_.commit().position);
     const log::Point to = applier_.apply_some(core_);
     takes_at_once_ = false;
     entries_committed_ += to.index.value - before.value;
@@ -263,6 +301,10 @@ void Driver::take_requests() {
         reads_.push_back({*ticket, std::move(done)});
     }
     while (queue_.has_proposal()) {
+        if (catch_up_.holds_up()) {
+            waits_for_room_ = true;
+            return;
+        }
         switch (core_.propose(now_, queue_.command(), effects_)) {
             case core::Proposed::appended:
                 applier_.expect(core_.end().index, queue_.pop_proposal());
@@ -298,7 +340,7 @@ std::string Driver::lane_text(const core::Lane& lane) const {
         case core::Lane::State::open:
             return core_.streaming(lane) ? "streaming" : "repairing";
         case core::Lane::State::detached:
-            return "detached: it needs older entries than the ring holds";
+            return "detached: it needs older entries than the ring holds, and catches up";
     }
     return "none";
 }
@@ -315,7 +357,9 @@ Status Driver::status() const {
     status.end = core_.end().position;
     status.durability = lockstep::to_string(options_.durability);
     status.durable = core_.kept().position;
+    status.snapshot = catch_up_.newest_snapshot();
     if (core_.forming()) status.note = "waits until every replica of the config has been started with --form";
+    if (core_.catching_up()) status.note = catch_up_.text();
     if (core_.log_full()) status.note = "log full: not even a no-op fits before more is applied";
     for (std::size_t i = 0; i < options_.member_count; ++i) {
         const ReplicaId id = options_.members[i];

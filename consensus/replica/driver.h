@@ -4,6 +4,7 @@
 
 #include "consensus/core/core.h"
 #include "consensus/replica/applier.h"
+#include "consensus/replica/catch_up.h"
 #include "consensus/replica/request_queue.h"
 #include "consensus/replica/storage.h"
 #include "transport/fabric.h"
@@ -14,6 +15,7 @@
 #include <boost/circular_buffer.hpp>
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,10 +40,21 @@ class Driver {
  public:
     // All references must outlive the driver. `scratch` is memory as large as the ring. There is a `storage` unless the
     // log is kept in memory only. `recovered` is for a replica that comes back with its disk: the fabric's ring is
-    // filled and the state machine stands as that says.
-    Driver(const core::CoreOptions& options, transport::Fabric& fabric, std::span<std::byte> scratch,
-           StateMachine& state_machine, RequestQueue& queue, Clock& clock, FormationStore& store,
-           Storage* storage = nullptr, const core::Recovered* recovered = nullptr);
+    // filled and the state machine stands as that says. `wal` is the log on disk, to be read for others: there is one
+    // if there is a `storage`.
+    struct Parts {
+        std::uint64_t cluster_id = 0;
+        StateMachine& state_machine;
+        RequestQueue& queue;
+        Clock& clock;
+        FormationStore& formation;
+        SnapshotStore& snapshots;
+        Storage* storage = nullptr;
+        LogSource* wal = nullptr;
+        const core::Recovered* recovered = nullptr;
+    };
+    Driver(const core::CoreOptions& options, const SnapshotTriggers& triggers, transport::Fabric& fabric,
+           std::span<std::byte> scratch, const Parts& parts);
 
     // One turn of the loop: waits for up to `wait` for something to do, then does it. An error stops the replica
     // for good: call `stop` then.
@@ -51,6 +64,8 @@ class Driver {
     // For a callback that hears of an applied proposal: takes `done` and appends `command` to the log at once, without
     // the queue's lock and copies. False if now is not such a moment, or there is no room: then it is for the queue.
     bool propose_at_once(BytesView command, Replica::Done& done);
+    // Protocol thread. `done` hears of the newest snapshot's index once it is durable, or why there is none.
+    void take_snapshot(CatchUp::Taken done) { catch_up_.take_snapshot(std::move(done)); }
     // Fences the own ring, then ends every open proposal as unknown and what is queued as rejected (S13, S17).
     void stop();
 
@@ -79,10 +94,15 @@ class Driver {
     void carry_out(const core::effect::KeepFormation& effect);
     void carry_out(const core::effect::KeepPromise& effect);
     void carry_out(const core::effect::KeepLog& effect);
+    void carry_out(const core::effect::Fetch& effect);
+    void carry_out(const core::effect::EndFetch& effect);
+    void carry_out(const core::effect::InstallSnapshot& effect);
     void carry_out(const core::effect::ProposalsLost& effect);
     void carry_out(const core::effect::ReadsReady& effect);
     void carry_out(const core::effect::ReadsLost& effect);
     void take_kept();
+    void take_message(core::Now now, const transport::Event& event);
+    void catch_up();
     void apply();
     void take_requests();
     void reject(Replica::Done& done, Reason reason) const;
@@ -94,10 +114,12 @@ class Driver {
     FormationStore& store_;
     Storage* const storage_;
     bool lost_;  // the disk still says that something is lost
+    std::optional<Index> made_up_at_;  // the commit at which that was made up for
     const core::CoreOptions options_;
     log::Ring scratch_;
     core::Core core_;
     Applier applier_;
+    CatchUp catch_up_;
 
     struct Read {
         std::uint64_t ticket = 0;
@@ -109,6 +131,7 @@ class Driver {
     core::Effects effects_;
     std::vector<core::Event> outcomes_;  // of effects, for the core
     std::vector<core::Event> kept_;      // outcomes of the storage
+    std::vector<core::Event> fetched_;   // what catching up has for the core
     std::vector<std::byte> encoded_;
     core::Now now_;                      // of this turn
     bool takes_at_once_ = false;         // callbacks of applied proposals run, and nothing older waits in the queue

@@ -39,14 +39,19 @@ Result<std::unique_ptr<DurableStore>> DurableStore::open(const Options& options,
     if (!disk) return std::move(disk).error();
     auto lock = log::FolderLock::take(folder);
     if (!lock) return std::move(lock).error();
+    auto reading = log::PosixDisk::open(folder);
+    if (!reading) return std::move(reading).error();
+    auto snapshots = SnapshotFolder::open(data + "/snapshots", false);
+    if (!snapshots) return std::move(snapshots).error();
     auto copy = MappedMemory::map(options.ring_bytes);
     if (!copy) return std::move(copy).error();
-    std::unique_ptr<DurableStore> store(new DurableStore(options, std::move(formation).value(),
-                                                         std::move(lock).value(), std::move(disk).value(),
-                                                         std::move(copy).value(), fresh));
+    std::unique_ptr<DurableStore> store(new DurableStore(
+        options, std::move(formation).value(), std::move(lock).value(), std::move(disk).value(),
+        std::move(reading).value(), std::move(copy).value(), std::move(snapshots).value(), fresh));
     const std::optional<KeptFormation>& formed = store->formation_.kept();
     auto found = replay(*store->disk_, store->identity_, log::Ring(store->copy_.span()),
-                        formed ? formed->voters : core::Config{}, state_machine, Progress(options.id));
+                        formed ? formed->voters : core::Config{}, store->snapshots_->store(), state_machine,
+                        Progress(options.id));
     if (!found) return std::move(found).error().within("data folder " + data);
     if (formed && !found.value())
         return Error("data folder " + data + " says that this replica is part of a cluster, but " + folder +
@@ -76,17 +81,23 @@ Result<std::unique_ptr<DurableStore>> DurableStore::open(const Options& options,
 }
 
 DurableStore::DurableStore(const Options& options, FormationFile formation, log::FolderLock lock,
-                           std::unique_ptr<log::PosixDisk> disk, MappedMemory copy, Incarnation fresh)
+                           std::unique_ptr<log::PosixDisk> disk, std::unique_ptr<log::PosixDisk> reading,
+                           MappedMemory copy, std::unique_ptr<SnapshotFolder> snapshots, Incarnation fresh)
     : identity_{options.cluster_id, options.id, options.ring_bytes},
       formation_(std::move(formation)),
       lock_(std::move(lock)),
       disk_(std::move(disk)),
+      reading_(std::move(reading)),
       copy_(std::move(copy)),
-      incarnation_(fresh) {}
+      incarnation_(fresh),
+      snapshots_(std::move(snapshots)) {}
 
 void DurableStore::attach(transport::Fabric& fabric) {
     thread_ = std::make_unique<DiskThread>(*disk_, [&fabric] { fabric.wake(); });
     storage_ = std::make_unique<WalStorage>(log::Ring(fabric.ring()), log::Ring(copy_.span()), *thread_);
+    reader_ = std::make_unique<WalReader>(*storage_, *reading_, snapshots_->background(),
+                                          [folder = snapshots_.get()] { folder->wake(); });
+    snapshots_->attach(fabric);
     if (!found_) return;
     std::memcpy(fabric.ring().data(), copy_.span().data(), copy_.span().size());
     storage_->start(found_->log);

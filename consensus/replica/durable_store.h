@@ -5,6 +5,8 @@
 #include "consensus/replica/formation_file.h"
 #include "consensus/replica/mapped_memory.h"
 #include "consensus/replica/replay.h"
+#include "consensus/replica/snapshot_folder.h"
+#include "consensus/replica/wal_reader.h"
 #include "consensus/replica/wal_storage.h"
 #include "log/disk/folder_lock.h"
 #include "log/disk/posix_disk.h"
@@ -32,6 +34,8 @@ class DurableStore final : public FormationStore {
     // Fills the fabric's ring with the end of the log, and begins to work. Once.
     void attach(transport::Fabric& fabric);
     Storage& storage() { return *storage_; }
+    LogSource& wal() { return *reader_; }
+    SnapshotFolder& snapshots() { return *snapshots_; }
     // Blocks until the disk has done what it is at. Nothing is kept afterwards.
     void stop();
 
@@ -40,17 +44,21 @@ class DurableStore final : public FormationStore {
 
  private:
     DurableStore(const Options& options, FormationFile formation, log::FolderLock lock,
-                 std::unique_ptr<log::PosixDisk> disk, MappedMemory copy, Incarnation fresh);
+                 std::unique_ptr<log::PosixDisk> disk, std::unique_ptr<log::PosixDisk> reading, MappedMemory copy,
+                 std::unique_ptr<SnapshotFolder> snapshots, Incarnation fresh);
 
     const log::Identity identity_;
     FormationFile formation_;
     log::FolderLock lock_;
     std::unique_ptr<log::PosixDisk> disk_;
+    std::unique_ptr<log::PosixDisk> reading_;  // the same folder, for the thread that reads for others
     MappedMemory copy_;
     Incarnation incarnation_;
     std::optional<Replayed> found_;
     std::unique_ptr<DiskThread> thread_;
     std::unique_ptr<WalStorage> storage_;
+    std::unique_ptr<WalReader> reader_;
+    std::unique_ptr<SnapshotFolder> snapshots_;
 };
 
 }  // namespace lockstep::replica

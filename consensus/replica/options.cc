@@ -214,6 +214,13 @@ std::optional<OptionProblem> find_problem(const Options& options) {
     if (options.durability > Durability::durable)
         return OptionProblem{"durability", {}, std::to_string(static_cast<int>(options.durability)) +
                                                    " is none of memory, durable"};
+    constexpr std::uint64_t kMinSnapshotBytes = std::uint64_t{64} << 10;
+    constexpr std::uint64_t kMaxSnapshotBytes = std::uint64_t{1} << 50;
+    if (options.snapshot_bytes != 0 &&
+        (options.snapshot_bytes < kMinSnapshotBytes || options.snapshot_bytes > kMaxSnapshotBytes))
+        return OptionProblem{"snapshot_bytes", {}, std::to_string(options.snapshot_bytes) + " is neither 0 nor in " +
+                                                       std::to_string(kMinSnapshotBytes) + " to " +
+                                                       std::to_string(kMaxSnapshotBytes)};
     return check_transport(options);
 }
 

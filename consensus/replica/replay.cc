@@ -1,6 +1,7 @@
 #include "consensus/replica/replay.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace lockstep::replica {
@@ -10,18 +11,31 @@ namespace {
 constexpr std::size_t kMaxBatch = 1024;
 
 // Applies entries as soon as a header behind them, or the floor, says that they are committed (S9); keeps the others
-// until then.
+// until then. With a snapshot it begins where the log passes that one's point.
 class Replay {
  public:
-    explicit Replay(StateMachine& state_machine) : state_machine_(state_machine) {}
+    using Restore = std::function<Result<void>()>;
 
-    void start(const log::Point& base) { commit_ = base; }
+    // Without a snapshot `start` is where the log begins.
+    Replay(StateMachine& state_machine, const log::Point& start, const log::Point& begin, Restore restore)
+        : state_machine_(state_machine), commit_(start), restore_(std::move(restore)) {
+        if (begin == start) begin_here();
+    }
+
     void see(const log::VerifiedEntry& entry) {
+        if (!begun_) {
+            if (entry.end.index == commit_.index && entry.end.checksum == commit_.checksum) begin_here();
+            return;
+        }
+        if (failed_) return;
         waiting_.push_back({entry.end, entry.header.kind, bytes_.size(), entry.payload.size()});
         bytes_.insert(bytes_.end(), entry.payload.begin(), entry.payload.end());
         certified_ = std::max(certified_, Index{entry.header.commit});
         if (certified_.value >= waiting_.front().end.index.value + kMaxBatch) apply();
     }
+    // Whether the log has passed the point where it was to begin.
+    bool begun() const { return begun_; }
+    const std::optional<Error>& failed() const { return failed_; }
     void certify(Index committed) { certified_ = std::max(certified_, committed); }
     void apply() {
         std::size_t count = 0;
@@ -60,8 +74,17 @@ class Replay {
         for (Waiting& one : waiting_) one.offset -= bytes;
     }
 
+    void begin_here() {
+        begun_ = true;
+        if (!restore_) return;
+        if (auto restored = restore_(); !restored) failed_ = std::move(restored).error();
+    }
+
     StateMachine& state_machine_;
     log::Point commit_;
+    const Restore restore_;
+    bool begun_ = false;
+    std::optional<Error> failed_;
     Index certified_;
     std::vector<Waiting> waiting_;
     std::vector<std::byte> bytes_;
@@ -69,41 +92,71 @@ class Replay {
     Replies replies_;
 };
 
-}  // namespace
-
-Result<std::optional<Replayed>> replay(log::Disk& disk, const log::Identity& identity, log::Ring ring,
-                                       const core::Config& voters, StateMachine& state_machine,
-                                       const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
-    auto hard = log::read_hard_state(disk);
-    if (!hard) return std::move(hard).error();
-    if (!hard.value()) return std::optional<Replayed>{};
-    Replay replay(state_machine);
-    replay.start(hard.value()->state.base);
+// From a snapshot, or from the beginning of the log where there is none. Nothing where the log does not pass the
+// snapshot's point; the state machine is as it was then.
+Result<std::optional<Replayed>> replay_from(const SnapshotStore::Held* snapshot, const log::HardState& hard,
+                                            log::Disk& disk, const log::Identity& identity, log::Ring& ring,
+                                            const core::Config& voters, SnapshotStore& snapshots,
+                                            StateMachine& state_machine,
+                                            const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
+    const auto restore = [&]() -> Result<void> {
+        auto source = snapshots.open(snapshot->name);
+        if (!source) return std::move(source).error();
+        return state_machine.restore(*source.value());
+    };
+    Replay replay(state_machine, snapshot != nullptr ? snapshot->name.at : hard.base, hard.base,
+                  snapshot != nullptr ? Replay::Restore(restore) : Replay::Restore());
     log::RecoverOptions options;
     options.visit = [&](const log::VerifiedEntry& entry) { replay.see(entry); };
     options.progress = progress;
     auto found = log::recover(disk, identity, ring, options);
     if (!found) return std::move(found).error();
-    replay.certify(found.value()->floor.committed);
-    replay.apply();
-    if (auto settled = log::settle(disk, *found.value()); !settled) return std::move(settled).error();
-
-    Replayed replayed{std::move(*found.value()), {}};
-    const log::Recovered& log = replayed.log;
+    if (replay.failed())
+        return Error(*replay.failed())
+            .within("cannot begin with the snapshot of index " + to_string(snapshot->name.at.index));
+    const log::Recovered& log = *found.value();
     // To go on would be to cut what stands behind the damage, which may be repaired yet.
     if (log.found == log::Damage::corrupt)
         return Error("the log on disk is damaged in what this replica has acknowledged: " + log.story +
                      ". Nothing was changed. The others go on while they are a majority");
-    replayed.core = core::Recovered{.genesis = log.hard.genesis,
-                                    .config = voters,
-                                    .formed = true,
-                                    .promised = log.hard.promised,
-                                    .promised_to = log.hard.promised_to,
-                                    .commit = replay.commit(),
-                                    .low_mark = log.ring_from,
-                                    .loss = static_cast<core::Loss>(log.owed.damage),
-                                    .lost_until = log.owed.end.position};
-    return std::optional<Replayed>(std::move(replayed));
+    if (!replay.begun()) return std::optional<Replayed>{};
+    replay.certify(log.floor.committed);
+    replay.apply();
+    if (auto settled = log::settle(disk, log); !settled) return std::move(settled).error();
+    const core::Recovered core{.genesis = log.hard.genesis,
+                               .config = voters,
+                               .formed = true,
+                               .promised = log.hard.promised,
+                               .promised_to = log.hard.promised_to,
+                               .commit = replay.commit(),
+                               .low_mark = log.ring_from,
+                               .loss = static_cast<core::Loss>(log.owed.damage),
+                               .lost_until = log.owed.end.position};
+    return std::optional<Replayed>(Replayed{std::move(*found.value()), core});
+}
+
+}  // namespace
+
+Result<std::optional<Replayed>> replay(log::Disk& disk, const log::Identity& identity, log::Ring ring,
+                                       const core::Config& voters, SnapshotStore& snapshots,
+                                       StateMachine& state_machine,
+                                       const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
+    auto read = log::read_hard_state(disk);
+    if (!read) return std::move(read).error();
+    if (!read.value()) return std::optional<Replayed>{};
+    const log::HardState& hard = read.value()->state;
+    // The newest first. One that was received and never installed, or taken of more than this disk had, is of no log
+    // here: those of before still are.
+    for (const SnapshotStore::Held& held : snapshots.held()) {
+        if (held.meta.genesis != hard.genesis || held.name.at.index < hard.base.index) continue;
+        auto replayed = replay_from(&held, hard, disk, identity, ring, voters, snapshots, state_machine, progress);
+        if (!replayed || replayed.value()) return replayed;
+    }
+    if (hard.base.index != Index{})
+        return Error("the log on disk begins behind index " + to_string(hard.base.index) +
+                     ", and no snapshot of what was before is there: if its disk is damaged, this replica must not "
+                     "come back as if it were not; the others go on while they are a majority");
+    return replay_from(nullptr, hard, disk, identity, ring, voters, snapshots, state_machine, progress);
 }
 
 }  // namespace lockstep::replica

@@ -1,11 +1,13 @@
-// A replica that comes back with its disk: reads the log back into the ring, and applies what is committed.
+// Coming back: the newest snapshot, the log on disk, and the state machine brought to what they say is committed.
 #pragma once
 
 #include "consensus/core/core.h"
+#include "consensus/replica/snapshot_store.h"
 #include "log/wal/recovery.h"
 
 #include <lockstep/state_machine.h>
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 
@@ -13,14 +15,17 @@ namespace lockstep::replica {
 
 struct Replayed {
     log::Recovered log;
-    core::Recovered core;
+    core::Recovered core;  // all but `formed`, which the log does not know
 };
 
-// Blocks for as long as reading and applying take. Fills `ring`. Nothing where the folder holds no log. `voters` are
-// those of the formation. Errors: the folder is another replica's; the log cannot be read, or is damaged so that this
-// replica must not vote (S14).
+// Fills `ring` with the end of the log, makes `state_machine`, which is fresh, that of the newest snapshot in the log,
+// applies to it what is known to be committed behind that, and sees to it that what was read stays there: what a killed
+// process wrote may be in the system's memory only. Blocks for as long as reading the log takes; `progress` as
+// log::recover's. Nothing where the folder holds no log. Errors: those of log::recover; the log begins behind a
+// snapshot that is not there; the state machine does not take the snapshot; the log is corrupt.
 Result<std::optional<Replayed>> replay(log::Disk& disk, const log::Identity& identity, log::Ring ring,
-                                       const core::Config& voters, StateMachine& state_machine,
+                                       const core::Config& voters, SnapshotStore& snapshots,
+                                       StateMachine& state_machine,
                                        const std::function<void(std::uint64_t, std::uint64_t)>& progress = {});
 
 }  // namespace lockstep::replica

@@ -6,6 +6,7 @@
 #include "consensus/replica/formation_file.h"
 #include "consensus/replica/mapped_memory.h"
 #include "consensus/replica/request_queue.h"
+#include "consensus/replica/snapshot_folder.h"
 #include "transport/logger.h"
 #include "transport/rdma/fabric.h"
 #include "transport/tcp/fabric.h"
@@ -109,17 +110,26 @@ core::CoreOptions core_options(const Options& options, Incarnation incarnation, 
     return core;
 }
 
-// What a replica has on disk, by its durability: the marker of its formation, or that and its log.
+// What a replica has on disk, by its durability: the marker of its formation, or that and its log; and snapshots.
 struct Kept {
     std::unique_ptr<replica::FormationFile> marker;
+    std::unique_ptr<replica::SnapshotFolder> snapshots;  // beside the marker
     std::unique_ptr<replica::DurableStore> durable;
 
     replica::FormationStore& formation() {
         if (durable) return *durable;
         return *marker;
     }
+    replica::SnapshotStore& snapshot_store() {
+        return durable ? durable->snapshots().store() : snapshots->store();
+    }
     replica::Storage* storage() { return durable ? &durable->storage() : nullptr; }
+    replica::LogSource* wal() { return durable ? &durable->wal() : nullptr; }
     const core::Recovered* recovered() const { return durable ? durable->recovered() : nullptr; }
+    void attach(transport::Fabric& fabric) {
+        if (durable) durable->attach(fabric);
+        else snapshots->attach(fabric);
+    }
     void stop() {
         if (durable) durable->stop();
     }
@@ -129,11 +139,15 @@ Result<Kept> open_kept(const Options& options, StateMachine& state_machine, Inca
     if (options.durability == Durability::memory) {
         auto marker = replica::FormationFile::open(options);
         if (!marker) return std::move(marker).error();
-        return Kept{std::make_unique<replica::FormationFile>(std::move(marker).value()), nullptr};
+        // Those of a life that has lost its memory are of no use: what they hold is not what this one has (S12).
+        auto snapshots = replica::SnapshotFolder::open(options.data_folder + "/snapshots", true);
+        if (!snapshots) return std::move(snapshots).error();
+        return Kept{std::make_unique<replica::FormationFile>(std::move(marker).value()),
+                    std::move(snapshots).value(), nullptr};
     }
     auto durable = replica::DurableStore::open(options, state_machine, fresh);
     if (!durable) return std::move(durable).error();
-    return Kept{nullptr, std::move(durable).value()};
+    return Kept{nullptr, nullptr, std::move(durable).value()};
 }
 
 }  // namespace
@@ -147,8 +161,16 @@ class Replica::Impl {
           scratch_(std::move(scratch)),
           kept_(std::move(kept)),
           queue_(options.max_queued_proposals, options.max_queued_bytes),
-          driver_(core, *fabric_, scratch_.span(), state_machine, queue_, clock_, kept_.formation(),
-                  kept_.storage(), kept_.recovered()) {
+          driver_(core, {options.snapshot_bytes, options.snapshot_entries}, *fabric_, scratch_.span(),
+                  {.cluster_id = options.cluster_id,
+                   .state_machine = state_machine,
+                   .queue = queue_,
+                   .clock = clock_,
+                   .formation = kept_.formation(),
+                   .snapshots = kept_.snapshot_store(),
+                   .storage = kept_.storage(),
+                   .wal = kept_.wal(),
+                   .recovered = kept_.recovered()}) {
         keep_status();
         thread_ = std::thread([this] { run(); });
     }
@@ -162,6 +184,18 @@ class Replica::Impl {
     }
 
     void read(Done&& done) { answer(queue_.push_read(done), done, on_protocol_thread()); }
+
+    void take_snapshot(SnapshotTaken&& done) {
+        {
+            const std::lock_guard lock(asked_mutex_);
+            if (!closed_) {
+                asked_.push_back(std::move(done));
+                fabric_->wake();
+                return;
+            }
+        }
+        done(Error("the replica has stopped"));
+    }
 
     Status status() const {
         const std::lock_guard lock(status_mutex_);
@@ -206,13 +240,26 @@ class Replica::Impl {
                 break;
             }
             keep_status_if_due();
+            hand_over_asked(false);
         }
+        hand_over_asked(true);
         driver_.stop();
         kept_.stop();
         keep_status();
         const std::lock_guard lock(status_mutex_);
         status_.role = Role::stopped;
         status_.note = why;
+    }
+
+    // Requests for snapshots to the driver; the last ones with `closing`.
+    void hand_over_asked(bool closing) {
+        std::vector<SnapshotTaken> asked;
+        {
+            const std::lock_guard lock(asked_mutex_);
+            closed_ = closing;
+            asked.swap(asked_);
+        }
+        for (SnapshotTaken& done : asked) driver_.take_snapshot(std::move(done));
     }
 
     void keep_status_if_due() {
@@ -257,6 +304,10 @@ class Replica::Impl {
     mutable std::mutex status_mutex_;
     Status status_;  // under it
 
+    std::mutex asked_mutex_;
+    std::vector<SnapshotTaken> asked_;  // under it
+    bool closed_ = false;               // under it: nobody will look any more
+
     std::mutex stop_mutex_;
     std::atomic<bool> stopping_{false};
     std::atomic<std::thread::id> protocol_thread_{};
@@ -278,7 +329,7 @@ Result<std::unique_ptr<Replica>> Replica::open(const Options& options, StateMach
         kept.value().durable ? kept.value().durable->incarnation() : Incarnation{incarnation.value()};
     auto fabric = open_fabric(options, life);
     if (!fabric) return std::move(fabric).error().within(what);
-    if (kept.value().durable) kept.value().durable->attach(*fabric.value());
+    kept.value().attach(*fabric.value());
     return std::unique_ptr<Replica>(new Replica(std::make_unique<Impl>(
         options, core_options(options, life, seed.value()), std::move(fabric).value(), std::move(scratch).value(),
         std::move(kept).value(), state_machine)));
@@ -289,6 +340,7 @@ Replica::~Replica() = default;
 
 void Replica::propose(BytesView command, Done done) { impl_->propose(command, std::move(done)); }
 void Replica::read(Done done) { impl_->read(std::move(done)); }
+void Replica::take_snapshot(SnapshotTaken done) { impl_->take_snapshot(std::move(done)); }
 Status Replica::status() const { return impl_->status(); }
 void Replica::stop() { impl_->stop(); }
 

@@ -21,6 +21,11 @@ class Storage {
     // what is copied is believed only after it has been verified as a copy. Where the disk holds other bytes from a
     // point of the new generation on, those are cut, the durable floor first (S8, S10); bytes that are the same stay.
     virtual void keep_log(const core::effect::KeepLog& log) = 0;
+    // The log starts anew at `at`, of which a durable snapshot is there: nothing of the old one is said to be kept any
+    // more; when the new one's beginning is on disk, LogKept is said of it.
+    virtual void start_anew(const log::Point& at) = 0;
+    // A durable snapshot covers what lies below: it may go. False if that cannot be now, and is to be asked again.
+    virtual bool release(Position below) = 0;
     // What was lost before this start has been made up for (S14).
     virtual void forgive() = 0;
     // What has come to be kept since. An error says that the disk failed, and comes again with every call: the replica

@@ -36,6 +36,21 @@ void WalStorage::keep_log(const core::effect::KeepLog& log) {
     worker_.turn(*wal_);
 }
 
+void WalStorage::start_anew(const log::Point& at) {
+    wal_->start_anew(at);
+    at_ = upto_ = at;
+    committed_ = at.index;
+    worker_.turn(*wal_);
+}
+
+bool WalStorage::release(Position below) {
+    if (!wal_->release(below)) return false;
+    worker_.turn(*wal_);
+    return true;
+}
+
+Position WalStorage::begin() const { return wal_ && wal_->settled() ? wal_->base().position : log::kNoLimit; }
+
 void WalStorage::forgive() { wal_->forgive(); }
 
 // S8: entries that the WAL has are stepped over, and stay as they are. It is cut only where a believed entry differs.
@@ -70,6 +85,7 @@ Result<void> WalStorage::take_outcomes(std::vector<core::Event>& outcomes) {
         outcomes.push_back(core::event::PromiseKept{promise_->serial});
         promise_.reset();
     }
+    if (!wal_->settled()) return {};  // a restart would bring the log back that was before
     const log::Point& durable = wal_->durable();
     const log::Point kept = durable.index < at_.index ? durable : at_;
     const Index committed = std::min(wal_->committed(), kept.index);

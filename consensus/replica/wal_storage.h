@@ -22,11 +22,15 @@ class WalStorage final : public Storage {
 
     void keep_promise(const core::effect::KeepPromise& promise) override;
     void keep_log(const core::effect::KeepLog& log) override;
+    void start_anew(const log::Point& at) override;
+    bool release(Position below) override;
     void forgive() override;
     Result<void> take_outcomes(std::vector<core::Event>& outcomes) override;
 
     // Once it has started.
     const log::Wal& wal() const { return *wal_; }
+    // What lies below is not in the log on disk; beyond every position before there is one.
+    Position begin() const;
 
  private:
     void advance();

@@ -65,6 +65,7 @@ struct Status {
     Position end;              // of the verified log
     std::string durability;    // "memory", "durable"
     Position durable;          // how far the log is on this replica's disk; 0 with "memory"
+    Index snapshot;            // of the newest complete snapshot here; 0: none
     std::string note;          // what a person should know: a full log, a stopped replica's reason; else empty
     std::vector<PeerStatus> peers;
     // Counters since the start.
@@ -84,6 +85,7 @@ struct Status {
 class Replica {
  public:
     using Done = std::function<void(const Outcome&)>;
+    using SnapshotTaken = std::function<void(const Result<Index>& taken)>;
 
     // Starts a replica: takes and registers its memory, binds its peer port, starts its threads. `state_machine`
     // must outlive the replica. Blocks until the port is bound, not until there is a leader; in durable mode also until
@@ -103,7 +105,12 @@ class Replica {
     // Asks for a linearizable read: when `done` gets `applied`, the state machine holds everything that was
     // acknowledged before this call, and may be read inside the callback (S15). Leader only.
     void read(Done done);
-    // A snapshot of what the replica knows of itself, at most a heartbeat old. Takes a short lock.
+    // Asks for a snapshot of the state as it is about now. Never blocks. `done` is called once, on the protocol thread,
+    // when it is durable, with the index up to which it holds the state (an older one's, where nothing has been applied
+    // since); or with why there is none: the service has none, the disk is full, the replica has stopped. Any replica,
+    // leader or not; requests that come while one is being taken wait for the next.
+    void take_snapshot(SnapshotTaken done);
+    // What the replica knows of itself, at most a heartbeat old. Takes a short lock.
     Status status() const;
     // Stops: every open proposal ends as unknown, later ones as rejected; joins the threads. Blocks until no callback
     // runs any more; must not be called from a callback. May be called twice.

@@ -15,7 +15,8 @@
 
 namespace lockstep::sim {
 
-// A state machine that can be compared.
+// A state machine that can be compared. If it has snapshots, replicas that fall far behind catch up by them; if not, by
+// all the commands of before.
 class Service : public StateMachine {
  public:
     // A number that is equal where states are equal: replicas that applied the same must agree in it. Not called while

@@ -112,18 +112,20 @@ void Wal::truncate(const Point& at) {
     if (kept_.floor > at.position || floor_in_flight) hard_dirty_ = true;
 }
 
-void Wal::release(Position below) {
+bool Wal::release(Position below) {
+    if (cut_) return false;
     below = std::min(below, durable_.position);
     bool moved = false;
-    while (segments_.size() > 1 && !cut_ && segments_.front().first + copy_.bytes() <= below) {
+    while (segments_.size() > 1 && segments_.front().first + copy_.bytes() <= below) {
         // Behind what recovery has left: a file named as the spare goes before there is another spare.
         leftovers_.insert(leftovers_.begin(), {segment_name(wanted_.era, segments_.front().first), true});
         segments_.erase(segments_.begin());
         moved = true;
     }
-    if (!moved) return;
+    if (!moved) return true;
     wanted_.base = segments_.front().start;
     hard_dirty_ = true;  // and what was released goes only behind that
+    return true;
 }
 
 void Wal::start_anew(const Point& base) {

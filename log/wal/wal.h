@@ -13,6 +13,7 @@
 #include <lockstep/result.h>
 #include <lockstep/types.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -68,8 +69,9 @@ class Wal {
     // Cuts everything behind `at`, a point of this log at which a believed entry first differs (S8). durable() falls at
     // once, the floor on disk falls before anything is cut (S10).
     void truncate(const Point& at);
-    // What lies below is covered by a durable snapshot, and may go, by whole segments.
-    void release(Position below);
+    // What lies below is covered by a durable snapshot, and may go, by whole segments. False, and nothing done, while
+    // something is being cut.
+    bool release(Position below);
     // The log starts anew behind a durable snapshot; nothing of the old one is kept.
     void start_anew(const Point& base);
     // The protocol has found that what is owed() need not be made up for (S14).
@@ -88,11 +90,13 @@ class Wal {
     const Point& durable() const { return durable_; }
     const Point& appended() const { return appended_; }
     const Point& base() const { return wanted_.base; }
+    // Whether the log on disk is the one that was started last.
+    bool settled() const { return kept_.era == wanted_.era; }
     // The hard state on disk.
     const HardState& kept() const { return kept_; }
     const Owed& owed() const { return wanted_.owed; }
     // What a restart would know to be committed, as far as it was told by `commit`.
-    Index committed() const { return committed_kept_; }
+    Index committed() const { return std::max(committed_kept_, kept_.base.index); }
     // Why it has stopped.
     const std::optional<Error>& stopped() const { return stopped_; }
     bool busy() const { return doing_ != Doing::nothing; }

@@ -63,6 +63,8 @@ void replication_section(const Shared& shared, const LogStatus& status, std::str
     line(out, "ballot", status.ballot);
     line(out, "incarnation", status.incarnation);
     line(out, "durability", status.durability);
+    line(out, "durable", status.durable);
+    line(out, "snapshot", status.snapshot);
     line(out, "committed", status.committed);
     line(out, "applied", status.applied);
     line(out, "log_end", status.end);

@@ -21,6 +21,8 @@ struct LogStatus {
     std::uint64_t committed = 0;
     std::uint64_t applied = 0;
     std::uint64_t end = 0;
+    std::uint64_t durable = 0;   // how far the log is on this disk
+    std::uint64_t snapshot = 0;  // the index of the newest one; 0: none
     std::uint64_t entries_committed = 0;
     std::uint64_t writes_posted = 0;
     std::uint64_t elections_started = 0;

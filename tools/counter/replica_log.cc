@@ -19,6 +19,8 @@ LogStatus ReplicaLog::status() const {
     shown.role = to_string(status.role);
     shown.ballot = to_string(status.ballot);
     shown.durability = status.durability;
+    shown.durable = status.durable.value;
+    shown.snapshot = status.snapshot.value;
     shown.note = status.note;
     shown.incarnation = to_string(status.incarnation);
     shown.committed = status.committed.value;

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <iostream>
 #include <map>
+#include <optional>
 
 namespace lockstep::counter {
 namespace {
@@ -27,6 +28,7 @@ struct Flags {
     std::string rdma_device;
     std::string durability;
     std::uint64_t ring_bytes = 0;
+    std::optional<std::uint64_t> snapshot_bytes;
     std::uint32_t election_timeout_ms = 0;
     std::uint32_t heartbeat_ms = 0;
     std::string log_level = "info";
@@ -83,6 +85,10 @@ void add_cluster_flags(CLI::App& app, Flags& flags) {
         ->type_name("WHERE")
         ->group(group);
     app.add_option("--ring-bytes", flags.ring_bytes, "The part of the log held in memory: a power of two")
+        ->type_name("BYTES")
+        ->group(group);
+    app.add_option("--snapshot-bytes", flags.snapshot_bytes,
+                   "With durability durable: take a snapshot when the log has grown by so much; 0: never")
         ->type_name("BYTES")
         ->group(group);
     app.add_option("--election-timeout-ms", flags.election_timeout_ms, "How long a leader may show no sign of life")
@@ -184,6 +190,7 @@ void override_options(const Flags& flags, Options& options) {
     if (!flags.rdma_device.empty()) options.rdma_device = flags.rdma_device;
     if (!flags.durability.empty()) options.durability = kDurabilities.at(flags.durability);
     if (flags.ring_bytes != 0) options.ring_bytes = flags.ring_bytes;
+    if (flags.snapshot_bytes) options.snapshot_bytes = *flags.snapshot_bytes;
     if (flags.election_timeout_ms != 0) options.election_timeout_ms = flags.election_timeout_ms;
     if (flags.heartbeat_ms != 0) options.heartbeat_ms = flags.heartbeat_ms;
 }

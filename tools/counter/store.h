@@ -63,7 +63,7 @@ class Store {
         bool operator()(const std::string& a, const Probe& b) const { return a == b.key; }
     };
     using Map = boost::unordered_flat_map<std::string, Value, Hash, Equal>;
-    static constexpr std::size_t kShards = 16384;  // of 1 GiB of data one is 64 KiB, which is copied in some 50 us
+    static constexpr std::size_t kShards = 16384;  // of 1 GiB of data one is 64 KiB: what is copied at once
 
     Probe probe(std::string_view key) const;
     // By bits that the map does not use: it finds a slot by the highest ones, and tells slots apart by the lowest.

@@ -66,7 +66,6 @@ class Campaign {
         ++totals_.seeds;
         totals_.acknowledged += result.acknowledged;
         totals_.elections += result.elections;
-        totals_.excused += result.excused;
         totals_.undecided += result.undecided;
         totals_.virtual_ns += result.virtual_ns;
         totals_.to_leader_ns = std::max(totals_.to_leader_ns, result.to_leader_ns);

@@ -28,7 +28,6 @@ struct Totals {
     std::uint64_t seeds = 0;
     std::uint64_t acknowledged = 0;
     std::uint64_t elections = 0;
-    std::uint64_t excused = 0;
     std::uint64_t undecided = 0;
     std::uint64_t virtual_ns = 0;
     std::uint64_t to_leader_ns = 0;

@@ -79,12 +79,12 @@ int run_many(Plan plan, const Settings& settings) {
     const auto found = run_seeds(plan, totals);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     std::printf("%llu seeds from %llu on: %llu virtual seconds in %.1f s, %llu elections, %llu acknowledged, "
-                "%llu recoveries excused, %llu histories undecided; longest to a leader %llu ms, to a commit %llu ms\n",
+                "%llu histories undecided; longest to a leader %llu ms, to a commit %llu ms\n",
                 static_cast<unsigned long long>(totals.seeds), static_cast<unsigned long long>(plan.from),
                 static_cast<unsigned long long>(totals.virtual_ns / 1'000'000'000), seconds,
                 static_cast<unsigned long long>(totals.elections),
                 static_cast<unsigned long long>(totals.acknowledged),
-                static_cast<unsigned long long>(totals.excused), static_cast<unsigned long long>(totals.undecided),
+                static_cast<unsigned long long>(totals.undecided),
                 static_cast<unsigned long long>(totals.to_leader_ns / 1'000'000),
                 static_cast<unsigned long long>(totals.to_commit_ns / 1'000'000));
     if (found) return run_seed(found->seed, settings);

@@ -6,9 +6,28 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <chrono>
+#include <functional>
+#include <thread>
 
 namespace lockstep::counter {
 namespace {
+
+bool within_a_minute(const std::function<bool()>& done) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (!done()) {
+        if (std::chrono::steady_clock::now() > end) return false;
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    return true;
+}
+
+// Some 64 MB of log, by way of `id`.
+void fill(const Cluster& cluster, int id) {
+    const Finished filled = run_program({"redis-benchmark", "-p", std::to_string(cluster.client_port(id)), "-t", "set",
+                                         "-n", "8000", "-d", "8000", "-c", "8", "-q"});
+    ASSERT_EQ(filled.status, 0) << filled.output;
+}
 
 TEST(CounterDurable, all_killed_at_once_come_back_with_everything) {
     Cluster cluster({"--durability", "durable", "--ring-bytes", "8388608"});
@@ -40,6 +59,55 @@ TEST(CounterDurable, one_after_the_other_is_killed_and_rejoins) {
         cluster.restart(id);
         ASSERT_TRUE(load.wait_for_progress(200));
     }
+    load.finish();
+}
+
+// Away for so long that neither the leader's ring nor its log on disk reaches back: it comes back by a snapshot, and is
+// then as good as the others, with what it has on its own disk.
+TEST(CounterDurable, one_that_was_away_for_long_comes_back_by_a_snapshot) {
+    Cluster cluster({"--durability", "durable", "--ring-bytes", "8388608", "--snapshot-bytes", "8388608"});
+    ASSERT_NE(cluster.wait_for_leader(), 0);
+    if (!program_exists("redis-benchmark")) GTEST_SKIP() << "needs redis-benchmark (package redis-tools)";
+    Running load(cluster);
+    ASSERT_TRUE(load.wait_for_progress(200));
+    const int away = cluster.wait_for_leader() % Cluster::kReplicas + 1;
+    cluster.signal(away, SIGKILL);
+    const int stays = away % Cluster::kReplicas + 1;
+    const auto number = [&](int id, const char* key) { return cluster.number(id, "replication", key); };
+    fill(cluster, stays);
+    ASSERT_TRUE(within_a_minute([&] { return number(stays, "snapshot") != 0; }));
+    cluster.restart(away);
+    ASSERT_TRUE(within_a_minute([&] {
+        return cluster.log_of(away).find("installs the snapshot") != std::string::npos;
+    })) << cluster.log_of(away);
+    ASSERT_TRUE(within_a_minute([&] { return number(away, "applied") + 2000 > number(stays, "applied"); }))
+        << cluster.log_of(away);
+    cluster.signal(6 - away - stays, SIGKILL);  // now the one that was away is needed
+    ASSERT_TRUE(load.wait_for_progress(200));
+    for (int id = 1; id <= Cluster::kReplicas; ++id) cluster.signal(id, SIGKILL);
+    for (int id = 1; id <= Cluster::kReplicas; ++id) cluster.restart(id);
+    ASSERT_NE(cluster.wait_for_leader(), 0);
+    ASSERT_TRUE(load.wait_for_progress(200));
+    load.finish();
+}
+
+// The same where the log is in memory only: what it needs behind the snapshot is kept for it.
+TEST(CounterMemory, one_that_was_stopped_for_long_comes_back_by_a_snapshot) {
+    if (!program_exists("redis-benchmark")) GTEST_SKIP() << "needs redis-benchmark (package redis-tools)";
+    Cluster cluster({"--ring-bytes", "8388608"});
+    ASSERT_NE(cluster.wait_for_leader(), 0);
+    const int away = cluster.wait_for_leader() % Cluster::kReplicas + 1;
+    const int stays = away % Cluster::kReplicas + 1;
+    Running load(cluster, cluster.servers(away));
+    ASSERT_TRUE(load.wait_for_progress(200));
+    cluster.signal(away, SIGSTOP);
+    fill(cluster, stays);
+    cluster.signal(away, SIGCONT);
+    ASSERT_TRUE(within_a_minute([&] {
+        return cluster.log_of(away).find("installs the snapshot") != std::string::npos;
+    })) << cluster.log_of(away);
+    cluster.signal(6 - away - stays, SIGKILL);  // now the one that was away is needed
+    ASSERT_TRUE(load.wait_for_progress(200));
     load.finish();
 }
 

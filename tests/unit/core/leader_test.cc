@@ -142,6 +142,8 @@ TEST(Leader, attaches_a_detached_follower_again_whose_board_shows_that_the_ring_
     const std::uint64_t open_number = bench.sent<Prepare>(kR3).at(0).open_number;
     bench.receive(kR3, bench.promise(open_number));
     ASSERT_EQ(bench.core().lane_to(kR3).state, Lane::State::detached);
+    // That it is behind is told it with an open number of its own (S1).
+    ASSERT_EQ(bench.sent<Behind>(kR3).at(0).open_number, open_number + 1);
 
     transport::Board board;
     const auto asks_again = [&](Position applied, std::uint64_t heartbeats) {
@@ -155,14 +157,14 @@ TEST(Leader, attaches_a_detached_follower_again_whose_board_shows_that_the_ring_
     ASSERT_GT(low_mark, Position{64});
     EXPECT_FALSE(asks_again({low_mark.value - 64}, 1)) << "what it needs is not there any more";
     ASSERT_TRUE(asks_again(low_mark, 2));
-    EXPECT_EQ(bench.sent<Prepare>(kR3)[0].open_number, open_number + 1);
+    EXPECT_EQ(bench.sent<Prepare>(kR3)[0].open_number, open_number + 2);
 
     // Its answer decides. One that does not reach far enough leaves it as it was, until its next heartbeat.
-    bench.receive(kR3, bench.promise(open_number + 1));
+    bench.receive(kR3, bench.promise(open_number + 2));
     EXPECT_EQ(bench.core().lane_to(kR3).state, Lane::State::detached);
     EXPECT_FALSE(asks_again(low_mark, 2));
     ASSERT_TRUE(asks_again(low_mark, 3));
-    Promise caught_up = bench.promise(open_number + 2);
+    Promise caught_up = bench.promise(open_number + 4);
     caught_up.last = caught_up.commit = bench.core().commit();
     bench.receive(kR3, caught_up);
     EXPECT_EQ(bench.core().lane_to(kR3).state, Lane::State::open);

@@ -47,6 +47,11 @@ inline auto fields(const Campaign& m) {
     return std::tie(ballot);
 }
 
+inline auto fields(const Behind& m) {
+    const auto& [genesis, ballot, open_number, low_mark] = m;
+    return std::tie(genesis, ballot, open_number, low_mark);
+}
+
 inline bool same(const Message& left, const Message& right) {
     if (left.index() != right.index()) return false;
     return std::visit(
@@ -71,7 +76,8 @@ class RandomMessages {
             case 5: return Prepare{nonzero(), ballot(), number()};
             case 6: return promise();
             case 7: return Refusal{ballot(), number(), ballot_or_none(), random_() % 2 == 0};
-            default: return Campaign{ballot()};
+            case 8: return Campaign{ballot()};
+            default: return Behind{nonzero(), ballot(), number(), {number()}};
         }
     }
 
