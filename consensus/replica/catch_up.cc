@@ -58,10 +58,10 @@ Result<void> CatchUp::turn(std::uint64_t now_ns, const core::Core& core, std::ve
     if (auto taken = store_.take_outcomes(outcomes_); !taken) return taken;
     for (const SnapshotOutcome& outcome : outcomes_) take(now_ns, outcome, core, events);
     supplier_.take_log(core);
-    supplier_.end_attached(core);
+    supplier_.forget_served(now_ns, core);
     if (auto asks = fetcher_.ask(now_ns, events)) supplier_.send(fetcher_.peer(), *asks);
     take_snapshot_if_due(now_ns, core);
-    let_go(now_ns, core);
+    let_go(core);
     return {};
 }
 
@@ -108,7 +108,7 @@ void CatchUp::take_snapshot_if_due(std::uint64_t now_ns, const core::Core& core)
         return;
     }
     // What somebody is taking has to stay until it is there, and the log behind it.
-    const bool grown = storage_ != nullptr && !supplier_.serves(now_ns) && now_ns >= retry_at_ns_ &&
+    const bool grown = storage_ != nullptr && !supplier_.serves() && now_ns >= retry_at_ns_ &&
                        ((options_.triggers.bytes != 0 &&
                          at.position - taken_at_.position >= options_.triggers.bytes) ||
                         (options_.triggers.entries != 0 &&
@@ -132,11 +132,11 @@ void CatchUp::take_snapshot_if_due(std::uint64_t now_ns, const core::Core& core)
 
 // Older snapshots, and the log that the newest one covers; but not while somebody needs them, and not before the log on
 // disk has come as far as the snapshot: a restart goes on from there.
-void CatchUp::let_go(std::uint64_t now_ns, const core::Core& core) {
-    const bool serves = supplier_.serves(now_ns);
+void CatchUp::let_go(const core::Core& core) {
+    const bool serves = supplier_.serves();
     // Only a leader's proposals can wait for room in it.
     if (backlog_.full() && core.role() != Role::leader) backlog_.stop();
-    if (serves) backlog_.forget(supplier_.needed(now_ns));
+    if (serves) backlog_.forget(supplier_.needed());
     else if (!store_.taking()) backlog_.stop();
     if (!covers_ || serves) return;
     if (storage_ != nullptr && core.kept().index < covers_->index) return;

@@ -69,7 +69,7 @@ class CatchUp {
     void take(std::uint64_t now_ns, const SnapshotOutcome& outcome, const core::Core& core,
               std::vector<core::Event>& events);
     void take_snapshot_if_due(std::uint64_t now_ns, const core::Core& core);
-    void let_go(std::uint64_t now_ns, const core::Core& core);
+    void let_go(const core::Core& core);
     void answer(const Result<Index>& taken);
     log::Point newest() const;  // of the complete snapshots here
 

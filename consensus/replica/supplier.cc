@@ -8,7 +8,8 @@ namespace lockstep::replica {
 
 void Supplier::receive(std::uint64_t now_ns, ReplicaId from, const Transfer& ask, const core::Core& core) {
     if (ask.kind != Transfer::Kind::ask || ask.genesis != core.genesis()) return;
-    Asker& asker = askers_[from.value];
+    const auto found = std::ranges::find(askers_, from, &Asker::id);
+    Asker& asker = found != askers_.end() ? *found : askers_.emplace_back(Asker{from, 0, ask.commit.position});
     asker.until_ns = now_ns + hold_ns_;
     const auto serve_snapshot = [&](const log::SnapshotName& name, std::uint64_t offset) {
         asker.needs = name.at.position;
@@ -35,7 +36,7 @@ void Supplier::receive(std::uint64_t now_ns, ReplicaId from, const Transfer& ask
         const Position end = core.durable_commit();
         if (ask.at >= end) {
             // It has all that there is: its leader opens a lane. Until then the log does not run away from it.
-            if (core.role() != Role::leader) asker = {};
+            if (core.role() != Role::leader) asker.until_ns = now_ns;
             return;
         }
         const std::uint64_t bytes = std::min({ask.most, end - ask.at, core.ring().bytes_to_lap_end(ask.at),
@@ -65,23 +66,13 @@ void Supplier::take_log(const core::Core& core) {
                                   .bytes = read.bytes});
 }
 
-void Supplier::end_attached(const core::Core& core) {
-    if (core.role() != Role::leader) return;
-    for (std::size_t id = 0; id < askers_.size(); ++id)
-        if (askers_[id].until_ns != 0 &&
-            core.lane_to(ReplicaId{static_cast<std::uint8_t>(id)}).state == core::Lane::State::open)
-            askers_[id] = {};
+void Supplier::forget_served(std::uint64_t now_ns, const core::Core& core) {
+    std::erase_if(askers_, [&](const Asker& asker) {
+        return asker.until_ns <= now_ns ||
+               (core.role() == Role::leader && core.lane_to(asker.id).state == core::Lane::State::open);
+    });
 }
 
-bool Supplier::serves(std::uint64_t now_ns) const {
-    return std::ranges::any_of(askers_, [&](const Asker& asker) { return asker.until_ns > now_ns; });
-}
-
-Position Supplier::needed(std::uint64_t now_ns) const {
-    Position needed = log::kNoLimit;
-    for (const Asker& asker : askers_)
-        if (asker.until_ns > now_ns) needed = std::min(needed, asker.needs);
-    return needed;
-}
+Position Supplier::needed() const { return std::ranges::min(askers_, {}, &Asker::needs).needs; }
 
 }  // namespace lockstep::replica

@@ -8,7 +8,6 @@
 
 #include <lockstep/types.h>
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -31,12 +30,12 @@ class Supplier {
     void take_log(const core::Core& core);
     void send(ReplicaId peer, const Transfer& transfer) const { send_(peer, transfer); }
 
-    // Whoever has a lane from here needs nothing else any more.
-    void end_attached(const core::Core& core);
+    // Forgets who has not asked for long, and who has a lane from here, and so needs nothing else any more.
+    void forget_served(std::uint64_t now_ns, const core::Core& core);
     // Somebody is served: what it needs is to be kept.
-    bool serves(std::uint64_t now_ns) const;
+    bool serves() const { return !askers_.empty(); }
     // The lowest position that anyone who is served needs; only while somebody is.
-    Position needed(std::uint64_t now_ns) const;
+    Position needed() const;
     // Somebody needs a snapshot newer than those there are.
     bool wants_snapshot() const { return wants_snapshot_; }
     void has_snapshot(const log::SnapshotName& name) {
@@ -48,6 +47,7 @@ class Supplier {
 
  private:
     struct Asker {
+        ReplicaId id;
         std::uint64_t until_ns = 0;
         Position needs;
     };
@@ -56,7 +56,7 @@ class Supplier {
     LogSource& source_;
     const std::uint64_t hold_ns_;
     const Send send_;
-    std::array<Asker, 256> askers_{};  // by id
+    std::vector<Asker> askers_;  // each id once; most often none
     bool wants_snapshot_ = false;
     std::optional<log::SnapshotName> bad_;
     std::vector<LogBytes> read_;
