@@ -170,7 +170,7 @@ class Round {
 };
 
 // From one moment to the next. What the client saw later than what followed from it, was not later.
-struct Part {
+struct Phase {
     const char* name;
     Histogram times;
     void record(std::uint64_t& from_ns, std::uint64_t to_ns) {
@@ -204,23 +204,23 @@ class Parts {
     }
     void print() const {
         std::printf("%-52s %8s %8s %8s %8s\n", "ms", "median", "p90", "p99", "max");
-        for (const Part* part : {&all_, &closed_, &noticed_, &welcome_, &stopped_, &pushed_out_, &fenced_, &promised_,
+        for (const Phase* part : {&all_, &closed_, &noticed_, &welcome_, &stopped_, &pushed_out_, &fenced_, &promised_,
                                  &adopted_, &served_})
             part->print();
     }
     std::uint64_t rounds() const { return all_.times.total(); }
 
  private:
-    Part all_{"all", {}};
-    Part closed_{"  until the system has closed its sockets", {}};
-    Part noticed_{"  noticed: then until the next leader knows", {}};
-    Part welcome_{"  welcome: then until a majority would vote for it", {}};
-    Part stopped_{"  fenced: then until the old queue pair is stopped", {}};
-    Part pushed_out_{"          then until the loopback READ is back", {}};
-    Part fenced_{"          then until the fence has returned", {}};
-    Part promised_{"  promised: then until another replica's promise", {}};
-    Part adopted_{"  adopted: then until it leads", {}};
-    Part served_{"  first commit: then until an acknowledgement", {}};
+    Phase all_{"all", {}};
+    Phase closed_{"  until the system has closed its sockets", {}};
+    Phase noticed_{"  noticed: then until the next leader knows", {}};
+    Phase welcome_{"  welcome: then until a majority would vote for it", {}};
+    Phase stopped_{"  fenced: then until the old queue pair is stopped", {}};
+    Phase pushed_out_{"          then until the loopback READ is back", {}};
+    Phase fenced_{"          then until the fence has returned", {}};
+    Phase promised_{"  promised: then until another replica's promise", {}};
+    Phase adopted_{"  adopted: then until it leads", {}};
+    Phase served_{"  first commit: then until an acknowledgement", {}};
 };
 
 }  // namespace

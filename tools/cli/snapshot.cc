@@ -14,7 +14,7 @@ namespace lockstep::cli {
 
 namespace {
 
-struct Asked {
+struct Listing {
     std::string folder;
     bool json = false;
 };
@@ -42,7 +42,7 @@ void write_text(const SnapshotFile& file, bool verified) {
 }
 
 // 0, or 1 where there is damage.
-int show(const Asked& asked, bool verify) {
+int show(const Listing& asked, bool verify) {
     ReadSnapshotsOptions options;
     options.verify = verify;
     if (verify) options.progress = progress_shown();
@@ -62,7 +62,7 @@ std::function<int()> add_snapshot_command(CLI::App& app) {
                                                              "whole");
     command->require_subcommand(1);
     command->footer("Ends with 1 if one is damaged, with 2 if they cannot be read. Changes nothing.");
-    auto asked = std::make_shared<Asked>();
+    auto asked = std::make_shared<Listing>();
     auto action = std::make_shared<std::function<int()>>();
     const auto add = [&](const char* name, const char* text, bool verify) {
         CLI::App* const sub = command->add_subcommand(name, text);
