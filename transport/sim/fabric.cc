@@ -115,9 +115,10 @@ void SimFabric::read_ring(ReadId read, ReplicaId peer, Position at, std::span<st
         if (to > from) std::memcpy(into.data() + from, target->memory_ + offset + from, to - from);
         return true;
     };
+    // The memory of a dead process may go on being read, but where it asked for bytes nobody waits for them.
     const auto alive = [network = &network_, me = id_, mine = life_] {
         const SimFabric* asker = network->node(me);
-        return asker != nullptr && asker->life_ == mine;
+        return asker != nullptr && asker->life_ == mine && !asker->dead_;
     };
     std::uint64_t first_ns = network_.now_ns() + network_.latency();
     if (network_.chance(network_.faults_.read_slow_chance))
