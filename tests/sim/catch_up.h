@@ -2,19 +2,16 @@
 #pragma once
 
 #include "sim/cluster.h"
+#include "tests/sim/progress.h"
 
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
-#include <cstdlib>
+#include <cstdint>
 
 namespace lockstep::sim {
 
-inline std::uint64_t seeds() {
-    const char* asked = std::getenv("LOCKSTEP_SIM_SEEDS");
-    return asked == nullptr ? 150 : std::strtoull(asked, nullptr, 10);
-}
+inline std::uint64_t seeds() { return seeds(150); }
 
 class CatchUp : public testing::Test {
  protected:
@@ -51,20 +48,7 @@ class CatchUp : public testing::Test {
         }
     }
     static bool all_equal(Cluster& cluster, std::uint64_t within_ns = 10'000 * kMs) {
-        return cluster.run_until(within_ns, [&] {
-            const auto leader = cluster.leader();
-            return leader && std::ranges::all_of(cluster.ids(), [&](ReplicaId id) {
-                return cluster.core(id).applied() == cluster.core(*leader).applied();
-            });
-        });
-    }
-    static bool progresses(Cluster& cluster) {
-        const std::size_t before = cluster.history().acknowledged();
-        for (int i = 0; i < 100 && cluster.history().acknowledged() == before; ++i) {
-            if (const auto leader = cluster.leader()) cluster.propose(*leader);
-            cluster.run_for(100 * kMs);
-        }
-        return cluster.history().acknowledged() > before;
+        return sim::all_equal(cluster, within_ns);
     }
 };
 

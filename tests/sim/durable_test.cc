@@ -1,6 +1,7 @@
 // Replicas that keep their log on disk: processes end and power is lost, of one, some or all; they come back with what
 // their disks hold, and nothing that was acknowledged is missing.
 #include "sim/cluster.h"
+#include "tests/sim/progress.h"
 
 #include "consensus/core/random.h"
 
@@ -8,15 +9,11 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 namespace lockstep::sim {
 namespace {
 
-std::uint64_t seeds() {
-    const char* asked = std::getenv("LOCKSTEP_SIM_SEEDS");
-    return asked == nullptr ? 250 : std::strtoull(asked, nullptr, 10);
-}
+std::uint64_t seeds() { return sim::seeds(250); }
 
 class Durable : public testing::Test {
  protected:
@@ -32,23 +29,7 @@ class Durable : public testing::Test {
     static bool formed(Cluster& cluster) {
         return cluster.run_until(5000 * kMs, [&] { return cluster.leader().has_value(); });
     }
-    // Whether anybody's proposal is acknowledged within some seconds.
-    static bool progresses(Cluster& cluster) {
-        const std::size_t before = cluster.history().acknowledged();
-        for (int i = 0; i < 100 && cluster.history().acknowledged() == before; ++i) {
-            if (const auto leader = cluster.leader()) cluster.propose(*leader);
-            cluster.run_for(100 * kMs);
-        }
-        return cluster.history().acknowledged() > before;
-    }
-    static bool all_equal(Cluster& cluster) {
-        return cluster.run_until(5000 * kMs, [&] {
-            const auto leader = cluster.leader();
-            return leader && std::ranges::all_of(cluster.ids(), [&](ReplicaId id) {
-                return cluster.core(id).applied() == cluster.core(*leader).applied();
-            });
-        });
-    }
+    static bool all_equal(Cluster& cluster) { return sim::all_equal(cluster, 5000 * kMs); }
 };
 
 TEST_F(Durable, an_entry_is_acknowledged_only_when_a_majority_has_it_on_disk) {

@@ -1,6 +1,7 @@
 // The worked example of docs/log-format.md, made again: the document must hold exactly these lines.
 #include "tests/unit/log/naive_reader.h"
 #include "tests/unit/log/test_ring.h"
+#include "tests/unit/hex_lines.h"
 
 #include <gtest/gtest.h>
 
@@ -25,17 +26,6 @@ constexpr std::uint64_t kGenesis = 0x0123456789abcdef;
 }
 
 unsigned long long number(std::uint64_t value) { return value; }
-
-std::string hex_lines(std::span<const std::byte> ring, std::uint64_t from, std::uint64_t count) {
-    std::string out;
-    for (std::uint64_t at = from; at < from + count; at += 16) {
-        out += text("%6llu ", number(at));
-        for (std::uint64_t column = 0; column < 16; ++column)
-            out += text(column == 8 ? "  %02x" : " %02x", std::to_integer<unsigned>(ring[at + column]));
-        out += "\n";
-    }
-    return out;
-}
 
 const char* name(EntryKind kind) {
     switch (kind) {

@@ -1,6 +1,7 @@
 // The bytes of a snapshot's file, and its names.
 #include "log/disk/sim_disk.h"
 #include "log/snapshot/writer.h"
+#include "tests/unit/hex_lines.h"
 
 #include <gmock/gmock.h>
 
@@ -50,22 +51,6 @@ TEST(SnapshotFormat, only_names_as_they_are_written_name_a_snapshot) {
     for (const char* other : {"snap-taken.new", "snap-4d2-123", "snap-00000000000004D2-0123456789abcdef", "hard_state",
                               "snap-00000000000004d2-0123456789abcdef.new", "wal-00000001-0000000000000000"})
         EXPECT_FALSE(names_snapshot(FileName(other))) << other;
-}
-
-std::string hex_lines(const std::vector<std::byte>& bytes, std::uint64_t from, std::uint64_t count) {
-    std::string out;
-    char text[16];
-    for (std::uint64_t at = from; at < from + count; at += 16) {
-        std::snprintf(text, sizeof text, "%6u ", static_cast<unsigned>(at));
-        out += text;
-        for (std::uint64_t column = 0; column < std::min<std::uint64_t>(16, from + count - at); ++column) {
-            std::snprintf(text, sizeof text, column == 8 ? "  %02x" : " %02x",
-                          std::to_integer<unsigned>(bytes[at + column]));
-            out += text;
-        }
-        out += "\n";
-    }
-    return out;
 }
 
 TEST(SnapshotFormatDocument, shows_what_the_code_writes) {

@@ -1,4 +1,5 @@
 // The worked example of docs/wal-format.md, made again: the document must hold exactly these lines.
+#include "tests/unit/hex_lines.h"
 #include "tests/unit/wal/wal_world.h"
 
 #include <gmock/gmock.h>
@@ -10,22 +11,6 @@
 
 namespace lockstep::log {
 namespace {
-
-std::string hex_lines(const std::vector<std::byte>& bytes, std::uint64_t from, std::uint64_t count) {
-    std::string out;
-    char text[16];
-    for (std::uint64_t at = from; at < from + count; at += 16) {
-        std::snprintf(text, sizeof text, "%6u ", static_cast<unsigned>(at));
-        out += text;
-        for (std::uint64_t column = 0; column < 16; ++column) {
-            std::snprintf(text, sizeof text, column == 8 ? "  %02x" : " %02x",
-                          std::to_integer<unsigned>(bytes[at + column]));
-            out += text;
-        }
-        out += "\n";
-    }
-    return out;
-}
 
 TEST(WalFormatDocument, shows_what_the_code_writes) {
     WalWorld world(1, 1024);
