@@ -172,7 +172,8 @@ void Cluster::start(ReplicaId id, bool form) {
     Incarnation incarnation{network_.random().next() | 1};
     if (options_.durability != Durability::memory) {
         auto& machine = machines_[id];
-        if (!machine)
+        // Behind memory that is gone, what is on disk is nothing to come back with (S12): the new life's is empty.
+        if (!machine || options_.durability == Durability::persist_async)
             machine = std::make_unique<Machine>(draw());
         auto hard = log::read_hard_state(machine->disk);
         if (hard && hard.value()) incarnation = hard.value()->state.incarnation;

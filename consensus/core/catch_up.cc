@@ -29,12 +29,8 @@ void Core::receive(Now, const Peer& from, const Behind& message, Effects& effect
     effects.push(effect::Fence{++incoming_.serial});
 }
 
-// S11: how far the own ring may be written without a lane: what is overwritten is applied, and on disk where there is
-// one, as far as a restart would know it.
-Position Core::room_end() const {
-    const Position done = keeps_log() ? std::min(applied_.position, kept_commit_.position) : applied_.position;
-    return done + ring_.bytes();
-}
+// How far the own ring may be written without a lane.
+Position Core::room_end() const { return done_with() + ring_.bytes(); }
 
 void Core::fetch(Effects& effects) {
     // F9 holds for reads as well: those of a campaign before may still write the scratch ring.

@@ -241,8 +241,11 @@ class Core {
 
     // keeping.cc
     bool keeps_log() const { return options_.durability != Durability::memory; }
+    // Whether an entry counts where it is on disk, not where it has landed.
     bool counts_kept() const { return options_.durability == Durability::durable; }
+    Position done_with() const;
     void keep_log(Now now, bool heartbeat, Effects& effects);
+    void ask_to_keep(Now now, bool commit_too, Effects& effects);
     bool made_up_for() const { return commit_.position >= lost_until_ || commit_.ballot > lost_in_; }
     void keep_anew();
     void on(Now now, const event::LogKept& kept, Effects& effects);
@@ -334,7 +337,7 @@ class Core {
     std::uint64_t asked_generation_ = 0;
     log::Point to_keep_;                 // asked for
     log::Point kept_;
-    log::Point kept_commit_;             // what this replica would know to be committed if it started again
+    log::Point kept_commit_;             // durable mode: what it would know to be committed if it started again
     std::uint64_t kept_rose_ns_ = 0;
     Loss loss_ = Loss::none;
     Position lost_until_;

@@ -84,12 +84,9 @@ void Core::commit_up_to(Index index) {
     if (at.index > commit_.index) set_commit(at);
 }
 
-// What of the own ring may be overwritten: bytes that are applied, and on disk where there is one (S11), less a tail
-// kept for others to read and repair from. Never beyond what this replica would know to be committed if it started
-// again: a lane is repaired from there, and leaders no longer hold what is below what was reported.
+// What of the own ring may be overwritten: what is done with, less a tail kept for others to read and repair from.
 Position Core::consumed() const {
-    const Position done = keeps_log() ? std::min(applied_.position, kept_commit_.position) : applied_.position;
-    return {std::max(done.value, geometry_.kept_tail_bytes) - geometry_.kept_tail_bytes};
+    return {std::max(done_with().value, geometry_.kept_tail_bytes) - geometry_.kept_tail_bytes};
 }
 
 // With every heartbeat, since a report can be lost; between them when enough has come together.

@@ -8,19 +8,34 @@
 
 namespace lockstep::core {
 
+namespace {
+
+// Where no commit waits for the disk, it is given what has gathered, not the entries of every turn.
+constexpr std::uint64_t kGatherBytes = 64 * 1024;
+
+}  // namespace
+
 // Once in a turn, for all that has come to be believed in it: leader and followers alike.
 void Core::keep_log(Now now, bool heartbeat, Effects& effects) {
     if (!keeps_log() || genesis_ == 0 || !formation_kept_) return;
     // A new generation is asked for even where it adds nothing: what older ones say does not count any more.
     const bool more = end_.index > to_keep_.index || generation_ != asked_generation_;
+    if (!counts_kept()) {
+        const bool enough = end_.position - to_keep_.position >= std::min(kGatherBytes, ring_.bytes() / 64);
+        if (more && (enough || heartbeat || waits_for_room_)) ask_to_keep(now, false, effects);
+        return;
+    }
     // The commit goes with the next entries, unless none come, or it holds up much of the ring.
     const Index known = std::min(commit_.index, kept_.index);
     const bool held_up = kept_commit_.index < known && (heartbeat || waits_for_room_ ||
                                                         commit_.position - kept_commit_.position >= ring_.bytes() / 16);
-    if (!more && !held_up) return;
+    if (more || held_up) ask_to_keep(now, held_up, effects);
+}
+
+void Core::ask_to_keep(Now now, bool commit_too, Effects& effects) {
     asked_generation_ = generation_;
     if (kept_.index == to_keep_.index) kept_rose_ns_ = now.monotonic_ns;  // it starts to wait now
-    effects.push(effect::KeepLog{generation_, to_keep_, end_, commit_.index, held_up});
+    effects.push(effect::KeepLog{generation_, to_keep_, end_, commit_.index, commit_too});
     to_keep_ = end_;
 }
 
@@ -36,9 +51,11 @@ void Core::on(Now now, const event::LogKept& kept, Effects& effects) {
     if (kept.generation != generation_) return;
     LOCKSTEP_CHECK_OP(kept.to.index.value, <=, to_keep_.index.value);
     LOCKSTEP_CHECK_OP(kept.committed.value, <=, commit_.index.value);
-    // A restart would begin with the snapshot.
-    if (kept_commit_.index < installed_.index && kept.to.index >= installed_.index) kept_commit_ = installed_;
-    while (kept_commit_.index < kept.committed) kept_commit_ = log::step_over_verified(ring_, kept_commit_);
+    if (counts_kept()) {
+        // A restart would begin with the snapshot.
+        if (kept_commit_.index < installed_.index && kept.to.index >= installed_.index) kept_commit_ = installed_;
+        while (kept_commit_.index < kept.committed) kept_commit_ = log::step_over_verified(ring_, kept_commit_);
+    }
     if (catching_up()) fetch(effects);
     if (kept.to.index <= kept_.index) return;
     kept_ = kept.to;
@@ -53,10 +70,20 @@ void Core::on(Now now, const event::LogKept& kept, Effects& effects) {
     }
 }
 
-// Whether the disk has not done what was asked of it for so long that this replica is as good as dead.
+// S11: bytes of the ring are done with when they are applied, and on disk where the log is kept there. In durable mode
+// never beyond what this replica would know to be committed if it started again: a lane is repaired from there, and
+// leaders no longer hold what is below what was reported.
+Position Core::done_with() const {
+    if (!keeps_log()) return applied_.position;
+    return std::min(applied_.position, counts_kept() ? kept_commit_.position : kept_.position);
+}
+
+// Whether the disk has not done what was asked of it for so long that this replica is as good as dead. Where no entry
+// waits for it (persist_async), that is so when it is about to hold up the ring.
 bool Core::keeping_hangs(Now now) const {
-    return counts_kept() && kept_.index < to_keep_.index &&
-           now.monotonic_ns > kept_rose_ns_ + options_.election_timeout_ns;
+    if (!keeps_log() || kept_.index >= to_keep_.index) return false;
+    const bool waited_for = counts_kept() || end_.position - kept_.position >= ring_.bytes() / 2;
+    return waited_for && now.monotonic_ns > kept_rose_ns_ + options_.election_timeout_ns;
 }
 
 }  // namespace lockstep::core

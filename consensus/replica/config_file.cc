@@ -26,6 +26,7 @@ static_assert(static_cast<int>(Polling::spin) == static_cast<int>(proto::spin));
 
 static_assert(static_cast<int>(Durability::memory) == static_cast<int>(proto::memory));
 static_assert(static_cast<int>(Durability::durable) == static_cast<int>(proto::durable));
+static_assert(static_cast<int>(Durability::persist_async) == static_cast<int>(proto::persist_async));
 
 static_assert(static_cast<int>(Transport::tcp) == static_cast<int>(proto::tcp));
 static_assert(static_cast<int>(Transport::rdma) == static_cast<int>(proto::rdma));

@@ -32,7 +32,8 @@ Driver::Driver(const core::CoreOptions& options, const SnapshotTriggers& trigger
                     encode(transfer, encoded_);
                     fabric_.send(peer, encoded_);
                 }),
-      reads_(64) {
+      reads_(64),
+      snapshot_(catch_up_.newest_snapshot()) {
     LOCKSTEP_CHECK((parts.storage != nullptr) == (options.durability != Durability::memory));
     LOCKSTEP_CHECK((parts.storage != nullptr) == (parts.wal != nullptr));
     step(clock_.now(), core::event::Tick{});
@@ -136,6 +137,9 @@ void Driver::catch_up() {
         return;
     }
     for (const core::Event& fetched : fetched_) step(now_, fetched);
+    if (snapshot_ == catch_up_.newest_snapshot()) return;
+    snapshot_ = catch_up_.newest_snapshot();
+    snapshot_ns_ = now_.wall_ns;
 }
 
 // One event, the effects that it has, and the outcomes of those that have one.
@@ -358,6 +362,7 @@ Status Driver::status() const {
     status.durability = lockstep::to_string(options_.durability);
     status.durable = core_.kept().position;
     status.snapshot = catch_up_.newest_snapshot();
+    status.snapshot_ns = snapshot_ns_;
     if (core_.forming()) status.note = "waits until every replica of the config has been started with --form";
     if (core_.catching_up()) status.note = catch_up_.text();
     if (core_.log_full()) status.note = "log full: not even a no-op fits before more is applied";
@@ -370,6 +375,7 @@ Status Driver::status() const {
     }
     status.entries_committed = entries_committed_;
     status.writes_posted = core_.writes_posted();
+    status.log_batches = storage_ != nullptr ? storage_->batches() : 0;
     status.elections_started = core_.elections_started();
     return status;
 }

@@ -139,6 +139,8 @@ class Driver {
     bool waits_for_room_ = false;
     Result<void> failure_;
     std::uint64_t entries_committed_ = 0;
+    Index snapshot_;                     // the newest, and when it was complete
+    std::uint64_t snapshot_ns_ = 0;
 };
 
 }  // namespace lockstep::replica

@@ -1,4 +1,5 @@
-// What a replica of durable mode has on disk: its formation, its hard state, its log; and how it comes back with them.
+// What a replica that keeps its log on disk has there: its formation, its hard state, its log; and how it comes back
+// with them.
 #pragma once
 
 #include "consensus/replica/disk_thread.h"
@@ -22,9 +23,9 @@ namespace lockstep::replica {
 
 class DurableStore final : public FormationStore {
  public:
-    // Reads back what there is, and applies to `state_machine` what is committed: blocks for as long as that takes,
-    // and logs how far it is. Errors: see FormationFile::open and replay; the formation and the log do not belong
-    // together.
+    // In durable mode it reads back what there is, and applies to `state_machine` what is committed: blocks for as long
+    // as that takes, and logs how far it is. Errors: see FormationFile::open and replay; the formation and the log do
+    // not belong together.
     static Result<std::unique_ptr<DurableStore>> open(const Options& options, StateMachine& state_machine,
                                                       Incarnation fresh);
     // Of this disk; the fresh one where nothing has been formed yet.

@@ -106,6 +106,7 @@ Result<Parsed> parse(std::istream& in, const std::string& path) {
         else if (key == "cluster") formation.cluster_id = value;
         else if (key == "replica") formation.replica = value;
         else if (key == "formed") formation.formed = value == "yes";
+        else if (key == "durability") formation.durability = value;
         else if (key == "voters") count = number(value, 10, kMaxReplicas).value_or(0);
         else if (key != "voter") return Error(path + ": unknown key '" + key + "'");
         if (key != "voter") continue;
@@ -173,7 +174,7 @@ Result<FormationFile> FormationFile::open(const Options& options) {
             return Error(
                 "data folder " + options.data_folder +
                 " holds no cluster: start every replica of the config once with form set (--form) to make one");
-        return FormationFile(options.data_folder, options.cluster_id, options.id);
+        return FormationFile(options);
     }
     auto parsed = read_file(options.data_folder);
     if (!parsed) return std::move(parsed).error();
@@ -184,26 +185,29 @@ Result<FormationFile> FormationFile::open(const Options& options) {
         return Error("data folder " + options.data_folder + ": " + which + " began to form a cluster (genesis " +
                      formation.genesis + ") and ended before it knew that all had; if none of the replicas " +
                      "got further, stop them all and abandon that genesis on each, then form again");
+    // A log of persist_async has no promises beside it, and is none to come back with (S1, S12).
+    const std::string was = !formation.durability.empty() ? formation.durability : has_log ? "durable" : "memory";
+    if (was != to_string(options.durability))
+        return Error("data folder " + options.data_folder + ": " + which + " was formed with durability '" + was +
+                     "', and the config says '" + to_string(options.durability) + "': say '" + was + "'");
     if (options.durability == Durability::durable) {
-        FormationFile file(options.data_folder, options.cluster_id, options.id);
+        FormationFile file(options);
         file.kept_ = KeptFormation{*number(formation.genesis, 16, ~std::uint64_t{0}), parsed.value().voters,
                                    formation.formed};
         return file;
     }
-    if (has_log)
-        return Error("data folder " + options.data_folder + ": " + which +
-                     " keeps its log on disk, and the config says durability 'memory': say 'durable'");
     return Error(
         "data folder " + options.data_folder + ": " + which +
-        " kept its log in memory, which is gone; with durability 'memory' it cannot come back into its cluster: "
-        "the others go on while they are a majority. For a new, empty cluster give every replica a new data "
-        "folder");
+        " kept its log in memory, which is gone; with durability '" + was + "' it cannot come back into its cluster: "
+        "the others go on while they are a majority. For a new, empty cluster give every replica a new data folder" +
+        (has_log ? "; what got to disk before it ended, 'lockstep log' reads" : ""));
 }
 
 Result<void> FormationFile::keep(std::uint64_t genesis, const core::Config& voters, bool formed) {
     std::ostringstream text;
     text << kFirstLine << "\ngenesis: " << hex(genesis) << "\ncluster: " << cluster_id_
-         << "\nreplica: " << int{id_.value} << "\nformed: " << (formed ? "yes" : "no")
+         << "\nreplica: " << int{id_.value} << "\ndurability: " << to_string(durability_)
+         << "\nformed: " << (formed ? "yes" : "no")
          << "\nvoters: " << voters.voters.size() << "\n";
     for (const core::Voter& voter : voters.voters.all())
         text << "voter: " << int{voter.id.value} << " " << to_string(voter.incarnation) << "\n";

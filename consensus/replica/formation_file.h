@@ -32,12 +32,16 @@ class FormationFile final : public FormationStore {
     Result<void> keep(std::uint64_t genesis, const core::Config& voters, bool formed) override;
 
  private:
-    FormationFile(std::string folder, std::uint64_t cluster_id, ReplicaId id)
-        : folder_(std::move(folder)), cluster_id_(cluster_id), id_(id) {}
+    explicit FormationFile(const Options& options)
+        : folder_(options.data_folder),
+          cluster_id_(options.cluster_id),
+          id_(options.id),
+          durability_(options.durability) {}
 
     std::string folder_;
     std::uint64_t cluster_id_;
     ReplicaId id_;
+    Durability durability_;
     std::optional<KeptFormation> kept_;
 };
 

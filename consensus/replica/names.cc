@@ -37,6 +37,8 @@ const char* to_string(Durability durability) {
             return "memory";
         case Durability::durable:
             return "durable";
+        case Durability::persist_async:
+            return "persist_async";
     }
     return "?";
 }

@@ -211,9 +211,9 @@ std::optional<OptionProblem> find_problem(const Options& options) {
                                                 "adaptive, spin"};
     }
     if (Problem problem = check_range("spin_us", options.spin_us)) return problem;
-    if (options.durability > Durability::durable)
+    if (options.durability > Durability::persist_async)
         return OptionProblem{"durability", {}, std::to_string(static_cast<int>(options.durability)) +
-                                                   " is none of memory, durable"};
+                                                   " is none of memory, persist_async, durable"};
     constexpr std::uint64_t kMinSnapshotBytes = std::uint64_t{64} << 10;
     constexpr std::uint64_t kMaxSnapshotBytes = std::uint64_t{1} << 50;
     if (options.snapshot_bytes != 0 &&

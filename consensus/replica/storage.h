@@ -28,6 +28,8 @@ class Storage {
     virtual bool release(Position below) = 0;
     // What was lost before this start has been made up for (S14).
     virtual void forgive() = 0;
+    // Batches of entries that were written and synced since the start.
+    virtual std::uint64_t batches() const = 0;
     // What has come to be kept since. An error says that the disk failed, and comes again with every call: the replica
     // stops for good (S13).
     virtual Result<void> take_outcomes(std::vector<core::Event>& outcomes) = 0;

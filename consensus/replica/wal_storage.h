@@ -25,6 +25,7 @@ class WalStorage final : public Storage {
     void start_anew(const log::Point& at) override;
     bool release(Position below) override;
     void forgive() override;
+    std::uint64_t batches() const override { return wal_ ? wal_->batches() : 0; }
     Result<void> take_outcomes(std::vector<core::Event>& outcomes) override;
 
     // Once it has started.

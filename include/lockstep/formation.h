@@ -14,6 +14,7 @@ struct Formation {
     std::string cluster_id;
     std::string replica;
     bool formed = false;  // it finished, as far as this replica knows: the log may hold acknowledged entries
+    std::string durability;  // with which it was formed: to_string of one; empty in a file of an earlier version
 };
 
 // Reads it. The error says so if there is none, or it cannot be read. Any thread; blocks for the disk.

@@ -21,6 +21,7 @@ enum class Polling : std::uint8_t {
 enum class Durability : std::uint8_t {
     memory,   // an entry counts where it has landed: it survives while a majority keeps its memory
     durable,  // an entry counts where it is fsynced: it survives while a majority keeps its disks
+    persist_async,  // as memory, and the log is written to disk behind it: to be read, not to come back with
 };
 
 const char* to_string(Durability durability);
@@ -59,9 +60,9 @@ struct Options {
     Polling polling = Polling::blocking;
     // The same on all replicas.
     Durability durability = Durability::memory;
-    // Durable mode: a snapshot is taken by itself when the log has grown by so many bytes, or entries, since the last
-    // one, and lets the log before it go. 0: not for that reason. With both 0, or a service without snapshots, the log
-    // on disk grows for ever. Bytes: 0 or 64 KiB to 2^50.
+    // Where the log is on disk: a snapshot is taken by itself when the log has grown by so many bytes, or entries,
+    // since the last one, and lets the log before it go. 0: not for that reason. With both 0, or a service without
+    // snapshots, the log on disk grows for ever. Bytes: 0 or 64 KiB to 2^50.
     std::uint64_t snapshot_bytes = std::uint64_t{256} << 20;
     std::uint64_t snapshot_entries = 0;
     std::uint32_t spin_us = 50;      // for Polling::adaptive: 1 to 10,000

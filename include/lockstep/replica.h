@@ -63,14 +63,16 @@ struct Status {
     Index committed;
     Index applied;
     Position end;              // of the verified log
-    std::string durability;    // "memory", "durable"
+    std::string durability;    // "memory", "persist_async", "durable"
     Position durable;          // how far the log is on this replica's disk; 0 with "memory"
     Index snapshot;            // of the newest complete snapshot here; 0: none
+    std::uint64_t snapshot_ns = 0;  // when that was complete, by the system's clock; 0: before this start
     std::string note;          // what a person should know: a full log, a stopped replica's reason; else empty
     std::vector<PeerStatus> peers;
     // Counters since the start.
     std::uint64_t entries_committed = 0;
     std::uint64_t writes_posted = 0;      // ranges handed to the fabric, all peers together
+    std::uint64_t log_batches = 0;        // of entries that were written to the log on disk, with an fdatasync each
     std::uint64_t elections_started = 0;
 };
 

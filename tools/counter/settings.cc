@@ -44,6 +44,7 @@ const std::map<std::string, Transport> kTransports = {
     {"tcp", Transport::tcp}, {"rdma", Transport::rdma}, {"auto", Transport::automatic}};
 
 const std::map<std::string, Durability> kDurabilities = {{"memory", Durability::memory},
+                                                          {"persist_async", Durability::persist_async},
                                                           {"durable", Durability::durable}};
 
 void add_cluster_flags(CLI::App& app, Flags& flags) {
@@ -80,7 +81,8 @@ void add_cluster_flags(CLI::App& app, Flags& flags) {
     app.add_option("--rdma-device", flags.rdma_device, "The RDMA device to use, not the one with the replica's address")
         ->type_name("DEVICE")
         ->group(group);
-    app.add_option("--durability", flags.durability, "Where an entry counts: in memory, or durable, on disk")
+    app.add_option("--durability", flags.durability,
+                   "Where an entry counts: memory; persist_async, there too, a log on disk behind; durable, on disk")
         ->check(CLI::IsMember(kDurabilities))
         ->type_name("WHERE")
         ->group(group);
@@ -88,7 +90,7 @@ void add_cluster_flags(CLI::App& app, Flags& flags) {
         ->type_name("BYTES")
         ->group(group);
     app.add_option("--snapshot-bytes", flags.snapshot_bytes,
-                   "With durability durable: take a snapshot when the log has grown by so much; 0: never")
+                   "Where the log is on disk: take a snapshot when it has grown by so much; 0: never")
         ->type_name("BYTES")
         ->group(group);
     app.add_option("--election-timeout-ms", flags.election_timeout_ms, "How long a leader may show no sign of life")
