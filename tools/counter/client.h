@@ -7,7 +7,10 @@
 #include "tools/counter/request.h"
 #include "tools/counter/router.h"
 
+#include <atomic>
 #include <cstdint>
+#include <ctime>
+#include <memory>
 #include <string>
 
 namespace lockstep::counter {
@@ -22,6 +25,13 @@ struct Client {
     Resp resp = Resp::v2;
     Clock::time_point since;
     bool quits = false;            // has said QUIT: closed after this answer
+};
+
+// What BGSAVE has begun. Any thread.
+struct Saves {
+    std::atomic<bool> under_way{false};
+    std::atomic<bool> last_failed{false};
+    std::atomic<std::int64_t> last_s{std::time(nullptr)};  // of the last that succeeded; as Redis, the start until then
 };
 
 // Everything that a server has one of. Threads: the server's.
@@ -39,6 +49,7 @@ struct Shared {
     std::uint16_t port = 0;
     Clock::time_point started = Clock::now();
     std::uint64_t run_id = 0;               // random, for INFO
+    const std::shared_ptr<Saves> saves = std::make_shared<Saves>();  // shared with the snapshot that is being taken
     // Counters.
     std::uint64_t clients_connected = 0;
     std::uint64_t clients_accepted = 0;

@@ -38,6 +38,10 @@ constexpr CommandSpec kCommands[] = {
      "Chooses version 2 or 3 of the protocol."},
     {CommandId::reset, "reset", 1, false, false, 0, 0, 0, "noscript loading stale fast", "connection",
      "Makes the connection as new."},
+    {CommandId::bgsave, "bgsave", -1, false, false, 0, 0, 0, "admin noscript", "server",
+     "Takes a snapshot of this replica's data, aside."},
+    {CommandId::lastsave, "lastsave", 1, false, false, 0, 0, 0, "loading stale fast", "server",
+     "Returns the time of the last snapshot."},
 };
 static_assert(std::size(kCommands) <= 32, "the table below is to stay half empty");
 

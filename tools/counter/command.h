@@ -31,6 +31,8 @@ enum class CommandId : std::uint8_t {
     quit,
     hello,
     reset,
+    bgsave,
+    lastsave,
 };
 inline constexpr std::uint8_t kFirstLocal = 64;
 

@@ -39,6 +39,12 @@ void memory_section(const Shared& shared, std::string& out) {
     line(out, "maxmemory_policy", "noeviction");
 }
 
+void persistence_section(const Shared& shared, const LogStatus& status, std::string& out) {
+    line(out, "rdb_bgsave_in_progress", shared.saves->under_way ? 1 : 0);
+    line(out, "rdb_last_save_time", static_cast<std::uint64_t>(last_save_s(shared, status)));
+    line(out, "rdb_last_bgsave_status", shared.saves->last_failed ? "err" : "ok");
+}
+
 void stats_section(const Shared& shared, const LogStatus& status, std::string& out) {
     const RouterStats& router = shared.router.stats();
     line(out, "total_connections_received", shared.clients_accepted);
@@ -102,6 +108,7 @@ std::string info_text(const Shared& shared, std::span<const std::string_view> se
     section("server", "Server", [&] { server_section(shared, out); });
     section("clients", "Clients", [&] { clients_section(shared, out); });
     section("memory", "Memory", [&] { memory_section(shared, out); });
+    section("persistence", "Persistence", [&] { persistence_section(shared, status, out); });
     section("stats", "Stats", [&] { stats_section(shared, status, out); });
     section("replication", "Replication", [&] { replication_section(shared, status, out); });
     section("keyspace", "Keyspace", [&] { keyspace_section(shared, out); });

@@ -131,7 +131,26 @@ void run_client(Args args, Client& client, std::string& out) {
     append_simple(out, "OK");
 }
 
+void run_bgsave(Args args, const Shared& shared, std::string& out) {
+    // SCHEDULE is for what may run aside besides: nothing here.
+    if (args.size() > 2 || (args.size() == 2 && !same_name(args[1], "schedule")))
+        return append_error(out, kSyntaxError);
+    const std::shared_ptr<Saves> saves = shared.saves;
+    if (saves->under_way.exchange(true)) return append_error(out, "ERR Background save already in progress");
+    // Before this returns, perhaps, where the replica has stopped.
+    shared.log.take_snapshot([saves](const Result<Index>& taken) {
+        saves->last_failed = !taken.ok();
+        if (taken) saves->last_s = std::time(nullptr);
+        saves->under_way = false;
+    });
+    append_simple(out, "Background saving started");
+}
+
 }  // namespace
+
+std::int64_t last_save_s(const Shared& shared, const LogStatus& status) {
+    return std::max(shared.saves->last_s.load(), static_cast<std::int64_t>(status.snapshot_ns / 1'000'000'000));
+}
 
 void append_unknown_subcommand(std::string_view container, std::string_view subcommand, std::string& out) {
     std::string upper(container);
@@ -151,6 +170,8 @@ void run_local(const CommandSpec& spec, Args args, const Shared& shared, Client&
         case CommandId::select: return run_select(args, out);
         case CommandId::quit: client.quits = true; return append_simple(out, "OK");
         case CommandId::hello: return run_hello(args, client, out);
+        case CommandId::bgsave: return run_bgsave(args, shared, out);
+        case CommandId::lastsave: return append_integer(out, last_save_s(shared, shared.log.status()));
         case CommandId::reset:
             client.name.clear();
             client.resp = Resp::v2;

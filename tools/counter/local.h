@@ -20,6 +20,9 @@ std::string info_text(const Shared& shared, std::span<const std::string_view> se
 inline constexpr std::string_view kRedisVersion = "7.0.15";
 inline constexpr std::string_view kServerVersion = "0.1.0";
 
+// When the newest snapshot here was complete, BGSAVE's or any other, in seconds since 1970.
+std::int64_t last_save_s(const Shared& shared, const LogStatus& status);
+
 // COMMAND and CONFIG, in files of their own.
 void run_command(std::span<const std::string_view> args, const Client& client, std::string& out);
 void run_config(std::span<const std::string_view> args, const Shared& shared, const Client& client, std::string& out);

@@ -23,6 +23,7 @@ struct LogStatus {
     std::uint64_t end = 0;
     std::uint64_t durable = 0;   // how far the log is on this disk
     std::uint64_t snapshot = 0;  // the index of the newest one; 0: none
+    std::uint64_t snapshot_ns = 0;  // when it was complete; 0: before this start
     std::uint64_t entries_committed = 0;
     std::uint64_t writes_posted = 0;
     std::uint64_t elections_started = 0;
@@ -46,6 +47,8 @@ class Log {
     // returns.
     virtual void propose(BytesView command, Done done) = 0;
     virtual void read(Done done) = 0;
+    // As Replica::take_snapshot.
+    virtual void take_snapshot(Replica::SnapshotTaken done) = 0;
     virtual LogStatus status() const = 0;
 };
 

@@ -21,6 +21,7 @@ LogStatus ReplicaLog::status() const {
     shown.durability = status.durability;
     shown.durable = status.durable.value;
     shown.snapshot = status.snapshot.value;
+    shown.snapshot_ns = status.snapshot_ns;
     shown.note = status.note;
     shown.incarnation = to_string(status.incarnation);
     shown.committed = status.committed.value;

@@ -16,6 +16,7 @@ class ReplicaLog final : public Log {
     Result<void> open(const Options& options, StateMachine& machine);
     void propose(BytesView command, Done done) override { replica_->propose(command, std::move(done)); }
     void read(Done done) override { replica_->read(std::move(done)); }
+    void take_snapshot(Replica::SnapshotTaken done) override { replica_->take_snapshot(std::move(done)); }
     LogStatus status() const override;
     void stop() { replica_->stop(); }
 

@@ -1,5 +1,6 @@
 // Counters that keep their log on disk: whoever is killed comes back, and nothing that was acknowledged is missing.
 #include "tests/integration/counter/rounds.h"
+#include "tests/unit/counter/test_client.h"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <thread>
 
@@ -109,6 +111,27 @@ TEST(CounterMemory, one_that_was_stopped_for_long_comes_back_by_a_snapshot) {
     cluster.signal(6 - away - stays, SIGKILL);  // now the one that was away is needed
     ASSERT_TRUE(load.wait_for_progress(200));
     load.finish();
+}
+
+// BGSAVE is of the replica that is asked, in every mode; LASTSAVE tells when it is done.
+TEST(CounterSaves, a_snapshot_is_taken_where_it_is_asked_for) {
+    for (const char* durability : {"memory", "persist_async", "durable"}) {
+        SCOPED_TRACE(durability);
+        Cluster cluster({"--durability", durability, "--ring-bytes", "8388608"});
+        const int leader = cluster.wait_for_leader();
+        ASSERT_NE(leader, 0);
+        const int asked = leader % Cluster::kReplicas + 1;
+        TestClient client(cluster.client_port(asked));
+        ASSERT_EQ(client.ask("SET x 1\r\n"), "+OK\r\n");
+        const std::string before = client.ask("LASTSAVE\r\n");
+        std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // it counts seconds
+        ASSERT_EQ(client.ask("BGSAVE\r\n"), "+Background saving started\r\n");
+        ASSERT_TRUE(within_a_minute([&] { return client.ask("LASTSAVE\r\n") > before; }));
+        EXPECT_EQ(cluster.info(asked, "persistence", "rdb_last_bgsave_status"), "ok");
+        EXPECT_TRUE(within_a_minute([&] { return cluster.number(asked, "replication", "snapshot") != 0; }));
+        EXPECT_EQ(cluster.number(leader, "replication", "snapshot"), 0u);
+        EXPECT_FALSE(std::filesystem::is_empty(cluster.data_folder(asked) + "/snapshots"));
+    }
 }
 
 // The log on disk follows what counts in memory, and is nothing to come back with (S12).

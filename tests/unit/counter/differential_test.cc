@@ -2,9 +2,11 @@
 #include "tests/unit/counter/redis_process.h"
 #include "tests/unit/counter/server_fixture.h"
 
+#include <chrono>
 #include <cstdlib>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace lockstep::counter {
@@ -149,7 +151,10 @@ class Stream {
                                                   {"CLIENT", "GETNAME", "x"},
                                                   {"CONFIG", "GET"},
                                                   {"COMMAND", "COUNT", "x"},
-                                                  {"RESET", "x"}};
+                                                  {"RESET", "x"},
+                                                  {"BGSAVE", "now"},
+                                                  {"bgsave", "SCHEDULE", "x"},
+                                                  {"LASTSAVE", "x"}};
         return kWrong[pick(kWrong.size())];
     }
     Words unknown() {
@@ -217,6 +222,32 @@ TEST_F(CounterLikeRedis, words_typed_by_hand_get_the_same_replies) {
         compare_whole(std::string(line) + "\r\n");
         compare_whole(std::string(line) + "\nPING\n");
     }
+}
+
+// One while the other is under way is an error in both; afterwards the time of the last is there.
+TEST_F(CounterLikeRedis, background_saves_get_the_same_replies) {
+    TestClient ours = client();
+    TestClient theirs(redis_->port());
+    const auto both = [&](const std::string& line) {
+        const std::string reply = ours.ask(line + "\r\n");
+        EXPECT_EQ(reply, theirs.ask(line + "\r\n")) << line;
+        return reply;
+    };
+    // Redis holds its child up for this long with every key, so that it is under way when it is asked again.
+    ASSERT_EQ(theirs.ask("CONFIG SET rdb-key-save-delay 300000\r\n"), "+OK\r\n");
+    both("SET x 1");
+    cluster_->hold_snapshots(true);
+    EXPECT_EQ(both("BGSAVE"), "+Background saving started\r\n");
+    EXPECT_EQ(both("BGSAVE"), "-ERR Background save already in progress\r\n");
+    EXPECT_EQ(both("bgsave schedule"), "-ERR Background save already in progress\r\n");
+    EXPECT_EQ(ours.ask("LASTSAVE\r\n").front(), theirs.ask("LASTSAVE\r\n").front());
+    cluster_->hold_snapshots(false);
+    EXPECT_NE(ours.ask("INFO persistence\r\n").find("rdb_bgsave_in_progress:0"), std::string::npos);
+    for (int i = 0; i < 500; ++i) {
+        if (theirs.ask("INFO persistence\r\n").find("rdb_bgsave_in_progress:0") != std::string::npos) break;
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    EXPECT_EQ(both("BGSAVE SCHEDULE"), "+Background saving started\r\n");
 }
 
 TEST_F(CounterLikeRedis, broken_protocol_gets_the_same_error_and_end) {

@@ -13,6 +13,13 @@ class FakeCluster::FakeLog final : public Log {
         cluster_.submit(id_, {std::move(bytes), std::move(done), false});
     }
     void read(Done done) override { cluster_.submit(id_, {{}, std::move(done), true}); }
+    void take_snapshot(lockstep::Replica::SnapshotTaken done) override {
+        {
+            const std::lock_guard lock(cluster_.mutex_);
+            if (cluster_.snapshots_held_) return cluster_.snapshots_.push_back(std::move(done));
+        }
+        done(Index{cluster_.entries()});
+    }
     LogStatus status() const override {
         const std::lock_guard lock(cluster_.mutex_);
         LogStatus status;
@@ -100,6 +107,16 @@ void FakeCluster::tell(ReplicaId id, ReplicaId leader) {
 void FakeCluster::believe(ReplicaId leader) {
     const std::lock_guard lock(mutex_);
     believed_ = leader;
+}
+
+void FakeCluster::hold_snapshots(bool held, const std::string& why) {
+    std::vector<lockstep::Replica::SnapshotTaken> waiting;
+    {
+        const std::lock_guard lock(mutex_);
+        snapshots_held_ = held;
+        if (!held) waiting.swap(snapshots_);
+    }
+    for (const auto& done : waiting) done(why.empty() ? Result<Index>(Index{entries()}) : Result<Index>(Error(why)));
 }
 
 std::uint64_t FakeCluster::entries() const {

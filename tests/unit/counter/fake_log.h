@@ -36,6 +36,8 @@ class FakeCluster {
     void tell(ReplicaId id, ReplicaId leader);
     // What `status` of every replica says of who leads; none: the truth again.
     void believe(ReplicaId leader);
+    // While held, snapshots that were asked for wait; they fail with `why`, if there is one, else succeed.
+    void hold_snapshots(bool held, const std::string& why = {});
     // Entries applied so far.
     std::uint64_t entries() const;
     // Waits until that many proposals and reads are with the leader, unfinished; false after ten seconds.
@@ -66,6 +68,8 @@ class FakeCluster {
     std::condition_variable changed_;
     std::map<ReplicaId, std::unique_ptr<Replica>> replicas_;
     std::deque<Pending> pending_;
+    std::vector<lockstep::Replica::SnapshotTaken> snapshots_;
+    bool snapshots_held_ = false;
     ReplicaId leader_;
     ReplicaId believed_;
     std::uint64_t entries_ = 0;

@@ -120,15 +120,32 @@ TEST_F(CounterServer, info_shows_the_replica) {
     EXPECT_EQ(c.ask("INFO nosuch\r\n"), "$0\r\n\r\n");
 }
 
+TEST_F(CounterServer, a_save_that_fails_is_told_and_is_no_last_save) {
+    start();
+    TestClient c = client();
+    const std::string before = c.ask("LASTSAVE\r\n");
+    EXPECT_EQ(before.front(), ':');
+    cluster_->hold_snapshots(true);
+    EXPECT_EQ(c.ask("BGSAVE\r\n"), "+Background saving started\r\n");
+    EXPECT_NE(c.ask("INFO persistence\r\n").find("rdb_bgsave_in_progress:1"), std::string::npos);
+    cluster_->hold_snapshots(false, "the disk is full");
+    const std::string info = c.ask("INFO persistence\r\n");
+    EXPECT_NE(info.find("rdb_bgsave_in_progress:0"), std::string::npos) << info;
+    EXPECT_NE(info.find("rdb_last_bgsave_status:err"), std::string::npos) << info;
+    EXPECT_EQ(c.ask("LASTSAVE\r\n"), before);
+    EXPECT_EQ(c.ask("BGSAVE\r\n"), "+Background saving started\r\n");
+    EXPECT_NE(c.ask("INFO persistence\r\n").find("rdb_last_bgsave_status:ok"), std::string::npos);
+}
+
 TEST_F(CounterServer, introspection_answers_what_clients_ask_first) {
     start();
     TestClient c = client();
-    EXPECT_EQ(c.ask("COMMAND COUNT\r\n"), ":20\r\n");
+    EXPECT_EQ(c.ask("COMMAND COUNT\r\n"), ":22\r\n");
     EXPECT_EQ(c.ask("COMMAND INFO get nosuch\r\n"),
               "*2\r\n*10\r\n$3\r\nget\r\n:2\r\n*2\r\n+readonly\r\n+fast\r\n:1\r\n:1\r\n:1\r\n*0\r\n*0\r\n*0\r\n*0\r\n*-"
               "1\r\n");
-    EXPECT_TRUE(c.ask("COMMAND\r\n").starts_with("*20\r\n*10\r\n$4\r\nincr\r\n:2\r\n"));
-    EXPECT_TRUE(c.ask("COMMAND DOCS\r\n").starts_with("*40\r\n$4\r\nincr\r\n*6\r\n$7\r\nsummary\r\n"));
+    EXPECT_TRUE(c.ask("COMMAND\r\n").starts_with("*22\r\n*10\r\n$4\r\nincr\r\n:2\r\n"));
+    EXPECT_TRUE(c.ask("COMMAND DOCS\r\n").starts_with("*44\r\n$4\r\nincr\r\n*6\r\n$7\r\nsummary\r\n"));
     EXPECT_EQ(c.ask("CONFIG GET save\r\n"), "*2\r\n$4\r\nsave\r\n$0\r\n\r\n");
     EXPECT_EQ(c.ask("CONFIG GET APPEND*\r\n"), "*2\r\n$10\r\nappendonly\r\n$2\r\nno\r\n");
     EXPECT_EQ(c.ask("CONFIG GET nosuch\r\n"), "*0\r\n");
