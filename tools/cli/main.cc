@@ -1,7 +1,8 @@
-// lockstep: looks after replicas: what this machine can do for one, and what is on its disk.
+// lockstep: looks after replicas: what this machine can do for one, what is on its disk, and how running ones are.
 #include "tools/cli/log.h"
 #include "tools/cli/output.h"
 #include "tools/cli/snapshot.h"
+#include "tools/cli/status.h"
 #include "tools/cli/words.h"
 
 #include <lockstep/doctor.h>
@@ -69,9 +70,10 @@ int run(int argc, char** argv) {
     command->footer("Ends with 1 if there is a problem, marked !!, with 2 if it cannot look.");
     const auto log_command = add_log_command(app);
     const auto snapshot_command = add_snapshot_command(app);
+    const auto status_command = add_status_command(app);
     if (const auto wrong = wrong_command(app, argc, argv)) return complain(Error(*wrong + "; --help explains them"));
     CLI11_PARSE(app, argc, argv);
-    for (const auto& run_command : {log_command, snapshot_command})
+    for (const auto& run_command : {log_command, snapshot_command, status_command})
         if (const int status = run_command(); status >= 0) return status;
     if (!config.empty()) {
         auto question = question_of(config);

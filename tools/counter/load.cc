@@ -1,6 +1,7 @@
 #include "tools/counter/load.h"
 
 #include "tools/counter/address.h"
+#include "tools/counter/ask.h"
 #include "tools/counter/ledger.h"
 #include "tools/counter/load_connection.h"
 #include "tools/counter/resp.h"

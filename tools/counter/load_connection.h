@@ -80,10 +80,6 @@ class LoadConnection : public std::enable_shared_from_this<LoadConnection> {
     bool give_up_server_ = false;
 };
 
-// Asks one question on a connection of its own; blocks for at most `patience`. The reply as bytes, or why there is
-// none.
-Result<std::string> ask_once(const boost::asio::ip::tcp::endpoint& server, const std::string& request,
-                             std::chrono::milliseconds patience);
 void pause_for(std::chrono::milliseconds time);
 
 }  // namespace lockstep::counter
