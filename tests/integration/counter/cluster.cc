@@ -83,9 +83,12 @@ Cluster::~Cluster() {
 }
 
 std::vector<std::string> Cluster::command(int id) const {
-    std::vector<std::string> args = {
-        LOCKSTEP_COUNTER, "--form", "--id",          std::to_string(id),
-        "--cluster-id",   "4711",   "--data-folder", data_folder(id)};
+    std::vector<std::string> args;
+    if (network_.run_by) args = network_.run_by(id, data_folder(id));
+    for (const std::string& word : {std::string(LOCKSTEP_COUNTER), std::string("--form"), std::string("--id"),
+                                    std::to_string(id), std::string("--cluster-id"), std::string("4711"),
+                                    std::string("--data-folder"), data_folder(id)})
+        args.push_back(word);
     for (int member = 1; member <= kReplicas; ++member) {
         args.push_back("--member");
         args.push_back(std::to_string(member) + "=" + network_.hosts[index(member)] + ":" +
@@ -159,6 +162,19 @@ int Cluster::stop(int id) {
     const int status = wait_for_exit(pids_[index(id)]);
     pids_[index(id)] = 0;
     return status;
+}
+
+int Cluster::wait_for_end(int id) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (std::chrono::steady_clock::now() < deadline) {
+        int status = 0;
+        if (waitpid(pids_[index(id)], &status, WNOHANG) == pids_[index(id)]) {
+            pids_[index(id)] = 0;
+            return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return -1;
 }
 
 std::string Cluster::log_of(int id) const { return read_file(folder_ + "/log" + std::to_string(id)); }

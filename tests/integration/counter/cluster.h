@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ bool program_exists(const std::string& name);
 struct Network {
     std::array<std::string, 3> hosts{"127.0.0.1", "127.0.0.1", "127.0.0.1"};
     std::array<std::vector<std::string>, 3> flags{};
+    // What the program of a replica is run by, in front of it, if anything.
+    std::function<std::vector<std::string>(int id, const std::string& data_folder)> run_by{};
 };
 
 // A fresh cluster, ended with this object. Ids are 1 to 3.
@@ -49,6 +52,8 @@ class Cluster {
     void restart(int id);
     // Stops a replica with SIGTERM and gives its exit status.
     int stop(int id);
+    // Waits until a replica has ended by itself, for half a minute at most, and gives its exit status; -1: it has not.
+    int wait_for_end(int id);
     // What a replica has logged, for messages.
     std::string log_of(int id) const;
     // The flags that a replica was started with.
