@@ -84,7 +84,7 @@ void CatchUp::take(std::uint64_t now_ns, const SnapshotOutcome& outcome, const c
             answer(Error(outcome.why));
             break;
         case SnapshotOutcome::Kind::piece_read:
-            if (!outcome.bytes.empty()) supplier_.take(outcome, core);
+            supplier_.take(outcome, core);
             break;
         default:
             fetcher_.take(now_ns, outcome, events);

@@ -21,12 +21,8 @@ void Supplier::receive(std::uint64_t now_ns, ReplicaId from, const Transfer& ask
                std::min(source_.begin(), core.low_mark()) <= name.at.position;
     };
     if (ask.snapshot.at.index != Index{} && ask.offset == ask.snapshot.bytes && !store_.held().empty() &&
-        store_.held().front().name == ask.snapshot) {
-        logger().error("the snapshot of index {} is not what was written: it is taken anew; is the disk sound?",
-                       to_string(ask.snapshot.at.index));
-        bad_ = ask.snapshot;
-        wants_snapshot_ = true;
-    }
+        store_.held().front().name == ask.snapshot)
+        take_anew(ask.snapshot, "who received it says so");
     for (const SnapshotStore::Held& held : store_.held())
         if (held.name == ask.snapshot && ask.offset < held.name.bytes && leads_on(held.name))
             return serve_snapshot(held.name, ask.offset);
@@ -48,12 +44,26 @@ void Supplier::receive(std::uint64_t now_ns, ReplicaId from, const Transfer& ask
     wants_snapshot_ |= core.applied().index > ask.commit.index;
 }
 
+// Of one that is there every piece that is asked for has bytes, or else its file is not what was written.
 void Supplier::take(const SnapshotOutcome& piece, const core::Core& core) {
+    if (piece.bytes.empty()) {
+        if (!store_.held().empty() && store_.held().front().name == piece.name)
+            take_anew(piece.name, piece.why.empty() ? "its file ends too soon" : piece.why);
+        return;
+    }
     send_(piece.peer, Transfer{.kind = Transfer::Kind::snapshot,
                                .genesis = core.genesis(),
                                .snapshot = piece.name,
                                .offset = piece.offset,
                                .bytes = piece.bytes});
+}
+
+void Supplier::take_anew(const log::SnapshotName& name, const std::string& why) {
+    if (bad_ != name)
+        logger().error("the snapshot of index {} is not what was written ({}): it is taken anew; is the disk sound?",
+                       to_string(name.at.index), why);
+    bad_ = name;
+    wants_snapshot_ = true;
 }
 
 void Supplier::take_log(const core::Core& core) {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace lockstep::replica {
@@ -51,6 +52,8 @@ class Supplier {
         std::uint64_t until_ns = 0;
         Position needs;
     };
+
+    void take_anew(const log::SnapshotName& name, const std::string& why);
 
     SnapshotStore& store_;
     LogSource& source_;
