@@ -45,6 +45,7 @@ Result<std::unique_ptr<DurableStore>> DurableStore::open(const Options& options,
     if (!snapshots) return std::move(snapshots).error();
     auto copy = MappedMemory::map(options.ring_bytes);
     if (!copy) return std::move(copy).error();
+    copy.value().populate();
     std::unique_ptr<DurableStore> store(new DurableStore(
         options, std::move(formation).value(), std::move(lock).value(), std::move(disk).value(),
         std::move(reading).value(), std::move(copy).value(), std::move(snapshots).value(), fresh));

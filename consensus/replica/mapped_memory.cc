@@ -15,6 +15,9 @@ Result<MappedMemory> MappedMemory::map(std::uint64_t bytes) {
     return MappedMemory(static_cast<std::byte*>(memory), bytes);
 }
 
+// Where the system cannot, the pages come one by one, as they do without.
+void MappedMemory::populate() { static_cast<void>(::madvise(memory_, bytes_, MADV_POPULATE_WRITE)); }
+
 MappedMemory::~MappedMemory() {
     if (memory_ != nullptr) ::munmap(memory_, bytes_);
 }

@@ -1,4 +1,4 @@
-// Memory as large as a ring: no page of it exists before it is used.
+// Memory as large as a ring: no page of it exists before it is used, or `populate` asks for all.
 #pragma once
 
 #include <lockstep/result.h>
@@ -17,6 +17,8 @@ class MappedMemory {
         : memory_(std::exchange(other.memory_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
     MappedMemory& operator=(MappedMemory&&) = delete;
     ~MappedMemory();
+    // For memory that is used all the time: nobody waits for a page of it later.
+    void populate();
     // Zeroed, page aligned.
     std::span<std::byte> span() const { return {memory_, bytes_}; }
 

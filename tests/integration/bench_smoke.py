@@ -15,7 +15,8 @@ from pathlib import Path
 
 PROGRAM = ""
 KEYS = ["transport", "durability", "replicas", "bytes", "depth", "polling", "p50_us", "p99_us", "p999_us",
-        "entries_per_s", "limit_p50_us", "limit_p99_us", "limit_bytes_per_s", "ratio_p50",
+        "entries_per_s", "entries_per_sync", "limit_p50_us", "limit_p99_us", "limit_bytes_per_s",
+        "sync_p50_us", "sync_p99_us", "ratio_p50",
         "payload_bytes_per_s", "stream_bytes_per_s", "ratio_bytes"]
 
 
@@ -77,6 +78,26 @@ class Bench(unittest.TestCase):
         self.assertRegex(done.stdout, r"ratio\n.*  p50  bytes\n")
         self.assertIn("round 1 of", done.stderr)
         ElementTree.parse(self.path("out.svg"))
+        self.assert_nothing_left()
+
+    def test_modes_are_compared_in_one_run(self):
+        done = self.run_bench("compare", "--durability", "memory,persist_async,durable", "--bytes", "64", "--depth", "1,64",
+                              "--rounds", "1", "--seconds", "0.3", "--folder", self.folder.name,
+                              "--json", self.path("out.json"), "--plot", self.path("out.svg"), limit_s=60)
+        rows = json.loads(Path(self.path("out.json")).read_text(encoding="utf-8"))
+        found = {(row["durability"], row["depth"]): row for row in rows}
+        self.assertEqual(set(found), {(mode, depth) for mode in ("memory", "persist_async", "durable") for depth in (1, 64)})
+        for (mode, depth), row in found.items():
+            self.assertEqual(row["sync_p50_us"] is None, (mode, depth) != ("durable", 1))
+            self.assertEqual(row["entries_per_sync"] is None, mode == "memory")
+            self.assertEqual(row["ratio_p50"] is None, depth != 1)
+        alone = found["durable", 1]
+        self.assertAlmostEqual(alone["ratio_p50"], alone["p50_us"] / (alone["limit_p50_us"] + alone["sync_p50_us"]), 2)
+        # One at a time has a sync of its own; of many, several share one.
+        self.assertLess(alone["entries_per_sync"], 2)
+        self.assertGreater(found["durable", 64]["entries_per_sync"], 1.5)
+        self.assertIn("that of memory", done.stdout)
+        self.assertIn("durable, depth 1: fdatasync", Path(self.path("out.svg")).read_text(encoding="utf-8"))
         self.assert_nothing_left()
 
     def test_disk_is_measured_alone(self):

@@ -20,12 +20,19 @@ constexpr int kStartAttempts = 5;
 // A busy machine must not cost the leader its place in the middle of a measurement: time-outs are not what is measured.
 constexpr std::uint32_t kPatientTimeoutMs = 3'000;
 
+class EmptyView final : public SnapshotView {
+ public:
+    Result<void> write(SnapshotSink&) override { return {}; }
+};
+
 std::uint64_t random_number() {
     std::random_device source;
     return std::max<std::uint64_t>(1, std::uint64_t{source()} << 32 | source());
 }
 
 }  // namespace
+
+std::unique_ptr<SnapshotView> Nothing::snapshot() { return std::make_unique<EmptyView>(); }
 
 const char* to_string(Polling polling) {
     switch (polling) {
@@ -73,6 +80,7 @@ Options ClusterSpec::options(std::uint8_t id) const {
     options.election_timeout_ms = election_timeout_ms;
     options.heartbeat_ms = heartbeat_ms;
     options.polling = polling;
+    options.durability = durability;
     options.transport = transport == "rdma" ? Transport::rdma : Transport::tcp;
     return options;
 }
@@ -88,6 +96,7 @@ std::vector<std::string> ClusterSpec::arguments(std::uint8_t id) const {
             "--ports", all_ports,
             "--folder", folder,
             "--polling", to_string(polling),
+            "--durability", lockstep::to_string(durability),
             "--election-timeout-ms", std::to_string(election_timeout_ms),
             "--heartbeat-ms", std::to_string(heartbeat_ms)};
 }
@@ -117,14 +126,14 @@ Result<void> await_lead(const Replica& replica, std::uint64_t deadline_ns) {
     }
 }
 
-Result<Cluster> Cluster::start_once(Polling polling, const std::string& transport,
-                                    const std::vector<std::string>& hosts, std::uint64_t deadline_ns) {
+Result<Cluster> Cluster::start_once(const ClusterKind& kind, StateMachine& state_machine, std::uint64_t deadline_ns) {
     auto ports = Ports::reserve(kReplicas);
     if (!ports) return std::move(ports).error();
-    auto folder = TemporaryFolder::make();
+    auto folder = TemporaryFolder::make(kind.folder);
     if (!folder) return std::move(folder).error();
     Cluster cluster(std::move(ports).value(), std::move(folder).value());
-    ClusterSpec spec = ClusterSpec::make(cluster.ports_, cluster.folder_, polling, transport, hosts);
+    ClusterSpec spec = ClusterSpec::make(cluster.ports_, cluster.folder_, kind.polling, kind.transport, kind.hosts);
+    spec.durability = kind.durability;
     spec.election_timeout_ms = kPatientTimeoutMs;
     for (std::uint8_t id = 2; id <= kReplicas; ++id) {
         std::vector<std::string> words = {"replica"};
@@ -133,18 +142,19 @@ Result<Cluster> Cluster::start_once(Polling polling, const std::string& transpor
         if (!follower) return std::move(follower).error();
         cluster.followers_.push_back(std::move(follower).value());
     }
-    auto leader = Replica::open(spec.options(1), *cluster.state_machine_);
+    Options options = spec.options(1);
+    options.snapshot_bytes = kind.snapshot_bytes;
+    auto leader = Replica::open(options, state_machine);
     if (!leader) return std::move(leader).error();
     cluster.leader_ = std::move(leader).value();
     if (auto leads = await_lead(*cluster.leader_, deadline_ns); !leads) return std::move(leads).error();
     return cluster;
 }
 
-Result<Cluster> Cluster::start(Polling polling, const std::string& transport, const std::vector<std::string>& hosts,
-                               std::uint64_t deadline_ns) {
+Result<Cluster> Cluster::start(const ClusterKind& kind, StateMachine& state_machine, std::uint64_t deadline_ns) {
     for (int attempt = 1;; ++attempt) {
         const std::uint64_t limit_ns = now_ns() + kStartLimitMs * kMillisecond;
-        auto cluster = start_once(polling, transport, hosts, std::min(deadline_ns, limit_ns));
+        auto cluster = start_once(kind, state_machine, std::min(deadline_ns, limit_ns));
         if (cluster || interrupted()) return cluster;
         if (attempt == kStartAttempts || now_ns() >= deadline_ns)
             return std::move(cluster).error().within("cannot start three replicas");

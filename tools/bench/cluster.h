@@ -23,6 +23,7 @@ struct ClusterSpec {
     std::vector<std::uint16_t> ports;
     std::string folder;
     Polling polling = Polling::blocking;
+    Durability durability = Durability::memory;
     std::uint32_t election_timeout_ms = 250;
     std::uint32_t heartbeat_ms = 25;
 
@@ -38,10 +39,23 @@ struct ClusterSpec {
 
 const char* to_string(Polling polling);
 
-// A state machine that does nothing: what is measured is replication.
+// A state machine that does nothing: what is measured is replication. Its snapshots are empty, and let the log on disk
+// go behind them: as in a service that has run for long, the log's files are used again.
 class Nothing final : public StateMachine {
  public:
     void apply(std::span<const Entry>, Replies&) override {}
+    std::unique_ptr<SnapshotView> snapshot() override;
+    Result<void> restore(SnapshotSource&) override { return {}; }
+};
+
+// What differs between the clusters of a comparison.
+struct ClusterKind {
+    Polling polling = Polling::blocking;
+    std::string transport = "tcp";
+    Durability durability = Durability::memory;
+    std::vector<std::string> hosts;
+    std::string folder{};  // theirs is made in this one; empty: in the system's for temporary files
+    std::uint64_t snapshot_bytes = Options{}.snapshot_bytes;  // of the leader
 };
 
 // The body of a process that is one replica and nothing else; runs until it is killed. Returns an exit status.
@@ -56,19 +70,17 @@ void log_to_stderr(bool verbose);
 // Replica 1 in this process, leading, and the others in processes of their own.
 class Cluster {
  public:
-    // Tries again, a few times, if another replica than 1 comes to lead; says so on stderr.
-    static Result<Cluster> start(Polling polling, const std::string& transport, const std::vector<std::string>& hosts,
-                                 std::uint64_t deadline_ns);
+    // Tries again, a few times, if another replica than 1 comes to lead; says so on stderr. The leader applies to
+    // `state_machine`, which outlives this.
+    static Result<Cluster> start(const ClusterKind& kind, StateMachine& state_machine, std::uint64_t deadline_ns);
     Replica& leader() { return *leader_; }
 
  private:
     Cluster(Ports ports, TemporaryFolder folder) : ports_(std::move(ports)), folder_(std::move(folder)) {}
-    static Result<Cluster> start_once(Polling polling, const std::string& transport,
-                                      const std::vector<std::string>& hosts, std::uint64_t deadline_ns);
+    static Result<Cluster> start_once(const ClusterKind& kind, StateMachine& state_machine, std::uint64_t deadline_ns);
 
     Ports ports_;
     TemporaryFolder folder_;
-    std::unique_ptr<Nothing> state_machine_ = std::make_unique<Nothing>();
     std::vector<Child> followers_;
     std::unique_ptr<Replica> leader_;  // ends first
 };

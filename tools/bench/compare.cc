@@ -2,6 +2,7 @@
 
 #include "tools/bench/clock.h"
 #include "tools/bench/cluster.h"
+#include "tools/bench/disk_limit.h"
 #include "tools/bench/limit.h"
 #include "tools/bench/load.h"
 #include "tools/bench/progress.h"
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <optional>
 #include <thread>
@@ -54,9 +56,19 @@ class Comparison {
  private:
     Result<void> both(const std::string& transport, std::size_t bytes, Polling polling) {
         if (plan_.commit)
-            if (auto done = commits(transport, bytes, polling); !done) return done;
-        if (plan_.limit) return limits(transport, bytes, polling);
-        return {};
+            for (const Durability durability : plan_.durabilities) {
+                const ClusterKind kind{polling, transport, durability, plan_.hosts, plan_.folder};
+                if (auto done = commits(kind, bytes); !done) return done;
+            }
+        if (!plan_.limit) return {};
+        if (auto done = limits(transport, bytes, polling); !done) return done;
+        return disk_limit(transport, bytes, polling);
+    }
+    // Those with another durability are compared with the same limit.
+    template <class Each>
+    void each_cell(const std::string& transport, std::size_t bytes, std::size_t depth, Polling polling, Each&& each) {
+        for (const Durability durability : plan_.durabilities)
+            each(results_.cell({transport, durability, bytes, depth, polling}));
     }
     std::uint64_t deadline() const { return std::min(end_ns_, now_ns() + warm_up_ns_ + measure_ns_ + kSlack); }
     void say(const char* what, const std::string& transport, std::size_t bytes, std::size_t depth,
@@ -66,44 +78,50 @@ class Comparison {
     }
 
     // All depths on one cluster. A cluster that loses its leader is replaced by another: the machine may be busy.
-    Result<void> commits(const std::string& transport, std::size_t bytes, Polling polling) {
+    Result<void> commits(const ClusterKind& kind, std::size_t bytes) {
         std::size_t next = 0;
         for (int attempt = 1;; ++attempt) {
-            auto done = commits_from(next, transport, bytes, polling);
+            auto done = commits_from(next, kind, bytes);
             if (done || attempt == kAttempts || interrupted() || now_ns() >= end_ns_) return done;
             tell("starts again with three new replicas: " + done.error().message());
         }
     }
-    Result<void> commits_from(std::size_t& next, const std::string& transport, std::size_t bytes, Polling polling) {
-        say("starts three replicas", transport, bytes, 0, polling);
-        auto cluster = Cluster::start(polling, transport, plan_.hosts, end_ns_);
+    Result<void> commits_from(std::size_t& next, const ClusterKind& kind, std::size_t bytes) {
+        const std::string what = kind.transport + ", " + lockstep::to_string(kind.durability);
+        say("starts three replicas", what, bytes, 0, kind.polling);
+        auto cluster = Cluster::start(kind, nothing_, end_ns_);
         if (!cluster) return std::move(cluster).error();
         Replica& leader = cluster.value().leader();
         for (; next < plan_.depths.size(); ++next) {
             const std::size_t depth = plan_.depths[next];
-            say("commit", transport, bytes, depth, polling);
+            say("commit", what, bytes, depth, kind.polling);
             LoadPlan load_plan;
             load_plan.bytes = bytes;
             load_plan.depth = depth;
             load_plan.warm_up_ns = warm_up_ns_;
             load_plan.measure_ns = measure_ns_;
+            const Status before = leader.status();
             Load load(leader, load_plan);
             auto result = load.run(deadline());
             if (!result) return std::move(result).error();
-            const Status status = leader.status();
-            for (const PeerStatus& peer : status.peers)
-                if (!peer.path.starts_with(transport))
+            const Status after = leader.status();
+            for (const PeerStatus& peer : after.peers)
+                if (!peer.path.starts_with(kind.transport))
                     return Error("replica " + std::to_string(peer.id.value) + ": path is " + peer.path);
-            Cell& cell = results_.cell({transport, bytes, depth, polling});
-            cell.durability = status.durability;
-            const Histogram& latency = result.value().latency;
-            cell.p50_us.add(latency.at_us(0.5));
-            cell.p99_us.add(latency.at_us(0.99));
-            cell.p999_us.add(latency.at_us(0.999));
-            cell.entries_per_s.add(result.value().entries_per_s);
-            cell.latency.add(latency);
+            Cell& cell = results_.cell({kind.transport, kind.durability, bytes, depth, kind.polling});
+            add(cell, result.value());
+            if (after.log_batches > before.log_batches)
+                cell.entries_per_sync.add(static_cast<double>(after.entries_committed - before.entries_committed) /
+                                          static_cast<double>(after.log_batches - before.log_batches));
         }
         return {};
+    }
+    static void add(Cell& cell, const LoadResult& result) {
+        cell.p50_us.add(result.latency.at_us(0.5));
+        cell.p99_us.add(result.latency.at_us(0.99));
+        cell.p999_us.add(result.latency.at_us(0.999));
+        cell.entries_per_s.add(result.entries_per_s);
+        cell.latency.add(result.latency);
     }
 
     // Round trips for depth 1, bytes a second for the others: these are the limits of latency and of throughput.
@@ -112,15 +130,16 @@ class Comparison {
         const bool rdma = transport == "rdma";
         std::optional<double> stream;
         for (const std::size_t depth : plan_.depths) {
-            Cell& cell = results_.cell({transport, bytes, depth, polling});
             if (depth == 1) {
                 say("limit, round trips", transport, bytes, depth, polling);
                 auto latency = rdma ? measure_rdma_round_trips(limit_plan, plan_.hosts, deadline())
                                     : measure_round_trips(limit_plan, deadline());
                 if (!latency) return std::move(latency).error();
-                cell.limit_p50_us.add(latency.value().at_us(0.5));
-                cell.limit_p99_us.add(latency.value().at_us(0.99));
-                cell.limit_latency.add(latency.value());
+                each_cell(transport, bytes, depth, polling, [&](Cell& cell) {
+                    cell.limit_p50_us.add(latency.value().at_us(0.5));
+                    cell.limit_p99_us.add(latency.value().at_us(0.99));
+                    cell.limit_latency.add(latency.value());
+                });
                 continue;
             }
             if (!stream) {
@@ -130,8 +149,30 @@ class Comparison {
                 if (!measured) return std::move(measured).error();
                 stream = measured.value();
             }
-            cell.limit_bytes_per_s.add(*stream);
+            each_cell(transport, bytes, depth, polling, [&](Cell& cell) { cell.limit_bytes_per_s.add(*stream); });
         }
+        return {};
+    }
+
+    // What durable commits of depth 1 wait for besides: one fdatasync of the same bytes, on the same disk.
+    Result<void> disk_limit(const std::string& transport, std::size_t bytes, Polling polling) {
+        if (std::ranges::count(plan_.depths, 1u) == 0 ||
+            std::ranges::count(plan_.durabilities, Durability::durable) == 0)
+            return {};
+        say("limit, fdatasync", transport, bytes, 0, polling);
+        if (!disk_) {
+            std::error_code ignored;
+            const std::string temporary = std::filesystem::temp_directory_path(ignored).string();
+            auto disk = DiskLimit::make(plan_.folder.empty() ? temporary : plan_.folder);
+            if (!disk) return std::move(disk).error();
+            disk_.emplace(std::move(disk).value());
+        }
+        auto latency = disk_->measure({bytes, polling, warm_up_ns_, measure_ns_});
+        if (!latency) return std::move(latency).error();
+        Cell& cell = results_.cell({transport, Durability::durable, bytes, 1, polling});
+        cell.sync_p50_us.add(latency.value().at_us(0.5));
+        cell.sync_p99_us.add(latency.value().at_us(0.99));
+        cell.sync_latency.add(latency.value());
         return {};
     }
 
@@ -142,6 +183,8 @@ class Comparison {
     Progress progress_;
     std::string round_text_;
     Results results_;
+    Nothing nothing_;
+    std::optional<DiskLimit> disk_;
 };
 
 void warn_of_load() {
@@ -186,6 +229,7 @@ int run_compare(const Plan& plan) {
     std::cout << '\n';
     results.print_table(std::cout);
     results.print_transports(std::cout);
+    results.print_durabilities(std::cout);
     if (!plan.json.empty())
         if (auto written = results.write_json(plan.json); !written) {
             tell(written.error().message());

@@ -21,62 +21,54 @@ namespace {
 constexpr std::uint64_t kFileBytes = std::uint64_t{64} << 20;
 constexpr std::size_t kPiece = std::size_t{1} << 20;
 
-// A file of kFileBytes without a name: it goes with its descriptor.
-class ScratchFile {
- public:
-    explicit ScratchFile(const std::string& folder) : path_(folder + "/lockstep-bench-XXXXXX") {
-        descriptor_ = ::mkostemp(path_.data(), O_CLOEXEC);
-        if (descriptor_ >= 0) ::unlink(path_.c_str());
-    }
-    ScratchFile(const ScratchFile&) = delete;
-    ScratchFile& operator=(const ScratchFile&) = delete;
-    ~ScratchFile() {
-        if (descriptor_ >= 0) ::close(descriptor_);
-    }
-
-    Result<void> fill() const {
-        if (descriptor_ < 0) return error("make");
-        const std::vector<char> piece(kPiece, 'x');
-        for (std::uint64_t at = 0; at < kFileBytes; at += kPiece)
-            if (auto written = write(piece, at); !written) return written;
-        return sync();
-    }
-    Result<void> write(const std::vector<char>& bytes, std::uint64_t at) const {
-        const ssize_t written = ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(at));
-        if (written != static_cast<ssize_t>(bytes.size())) return error("write");
-        return {};
-    }
-    Result<void> sync() const {
-        if (::fdatasync(descriptor_) != 0) return error("fdatasync");
-        return {};
-    }
-
- private:
-    Error error(const char* what) const {
-        return Error(std::string("cannot ") + what + " " + path_ + ": " + std::strerror(errno) +
-                     "; is there room for 64 MiB, and may this user write there?");
-    }
-
-    std::string path_;
-    int descriptor_ = -1;
-};
+Error disk_error(const char* what, const std::string& path) {
+    return Error(std::string("cannot ") + what + " " + path + ": " + std::strerror(errno) +
+                 "; is there room for 64 MiB, and may this user write there?");
+}
 
 }  // namespace
 
-Result<Histogram> measure_syncs(const std::string& folder, const LimitPlan& plan) {
-    const ScratchFile file(folder);
-    if (auto filled = file.fill(); !filled) return std::move(filled).error();
+Result<DiskLimit> DiskLimit::make(const std::string& folder) {
+    std::string path = folder + "/lockstep-bench-XXXXXX";
+    Descriptor file(::mkostemp(path.data(), O_CLOEXEC));
+    if (file.number() < 0) return disk_error("make", path);
+    ::unlink(path.c_str());
+    DiskLimit limit(std::move(file), path);
+    const std::vector<char> piece(kPiece, 'x');
+    for (std::uint64_t at = 0; at < kFileBytes; at += kPiece)
+        if (auto written = limit.write(piece, at); !written) return std::move(written).error();
+    if (auto synced = limit.sync(); !synced) return std::move(synced).error();
+    return limit;
+}
+
+Result<void> DiskLimit::write(const std::vector<char>& bytes, std::uint64_t at) const {
+    const ssize_t written = ::pwrite(file_.number(), bytes.data(), bytes.size(), static_cast<off_t>(at));
+    if (written != static_cast<ssize_t>(bytes.size())) return disk_error("write", path_);
+    return {};
+}
+
+Result<void> DiskLimit::sync() const {
+    if (::fdatasync(file_.number()) != 0) return disk_error("fdatasync", path_);
+    return {};
+}
+
+Result<Histogram> DiskLimit::measure(const LimitPlan& plan) {
     const std::vector<char> bytes(plan.bytes, 'y');
     std::uint64_t at = 0;
     return time_rounds(plan, [&](std::uint64_t) -> Result<void> {
         if (at + bytes.size() > kFileBytes) at = 0;
-        if (auto written = file.write(bytes, at); !written) return written;
+        if (auto written = write(bytes, at); !written) return written;
         at += bytes.size();
-        return file.sync();
+        return sync();
     });
 }
 
 int run_disk_limit(const DiskLimitPlan& plan) {
+    auto disk = DiskLimit::make(plan.folder);
+    if (!disk) {
+        std::cerr << "lockstep-bench: " << disk.error().message() << '\n';
+        return 1;
+    }
     std::string json = "[";
     std::printf("%-8s %10s %10s %12s %12s\n", "payload", "p50 us", "p99 us", "syncs/s", "MiB/s");
     for (const std::size_t bytes : plan.bytes) {
@@ -85,7 +77,7 @@ int run_disk_limit(const DiskLimitPlan& plan) {
         // The warm-up comes on top.
         each.measure_ns = static_cast<std::uint64_t>(plan.seconds * static_cast<double>(kSecond));
         each.warm_up_ns = each.measure_ns / 10;
-        auto latency = measure_syncs(plan.folder, each);
+        auto latency = disk.value().measure(each);
         if (!latency) {
             std::cerr << "lockstep-bench: " << latency.error().message() << '\n';
             return 1;

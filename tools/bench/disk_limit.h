@@ -4,6 +4,7 @@
 
 #include "tools/bench/histogram.h"
 #include "tools/bench/limit.h"
+#include "tools/bench/process.h"
 
 #include <lockstep/result.h>
 
@@ -20,8 +21,22 @@ struct DiskLimitPlan {
 };
 
 // One write and one fdatasync at a time, in a file whose space was allocated and written before, as a log that uses its
-// segments again has it: `plan.bytes` a time. Blocks. Error: the disk's.
-Result<Histogram> measure_syncs(const std::string& folder, const LimitPlan& plan);
+// segments again has it.
+class DiskLimit {
+ public:
+    // A file of 64 MiB in `folder` without a name: it goes with this. Blocks, as all of these. Errors: the disk's.
+    static Result<DiskLimit> make(const std::string& folder);
+    // `plan.bytes` a time.
+    Result<Histogram> measure(const LimitPlan& plan);
+
+ private:
+    DiskLimit(Descriptor file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
+    Result<void> write(const std::vector<char>& bytes, std::uint64_t at) const;
+    Result<void> sync() const;
+
+    Descriptor file_;
+    std::string path_;
+};
 
 // Measures and prints; returns an exit status.
 int run_disk_limit(const DiskLimitPlan& plan);

@@ -5,6 +5,7 @@
 #include "tools/bench/instructions.h"
 #include "tools/bench/limit.h"
 #include "tools/bench/rdma_limit.h"
+#include "tools/bench/snapshot.h"
 
 #include <CLI/CLI.hpp>
 
@@ -16,6 +17,10 @@ namespace {
 
 const std::map<std::string, Polling> kPollings = {
     {"blocking", Polling::blocking}, {"adaptive", Polling::adaptive}, {"spin", Polling::spin}};
+
+const std::map<std::string, Durability> kDurabilities = {{"memory", Durability::memory},
+                                                          {"persist_async", Durability::persist_async},
+                                                          {"durable", Durability::durable}};
 
 // What a subcommand that was chosen runs.
 using Action = std::function<int()>;
@@ -45,6 +50,15 @@ void add_plan(CLI::App& app, Plan& plan) {
         ->delimiter(',')
         ->check(CLI::IsMember({"tcp", "rdma"}))
         ->default_str("tcp");
+    app.add_option("--durability", plan.durabilities, "memory, persist_async, durable; several go by turns")
+        ->delimiter(',')
+        ->transform(CLI::CheckedTransformer(kDurabilities))
+        ->type_name("WHERE")
+        ->default_str("memory");
+    app.add_option("--folder", plan.folder, "Keep the replicas' data, and measure the disk, in this folder")
+        ->check(CLI::ExistingDirectory)
+        ->type_name("FOLDER")
+        ->default_str("one for temporary files");
     add_hosts(app, plan.hosts);
     CLI::Option* rounds = app.add_option("--rounds", plan.rounds, "How often all is measured; medians count")
                               ->check(CLI::Range(1, 1000))
@@ -108,6 +122,38 @@ void add_failover(CLI::App& app, FailoverPlan& plan, Action& action) {
     failover->callback([&plan, &action] { action = [&plan] { return run_failover(plan); }; });
 }
 
+void add_snapshot(CLI::App& app, SnapshotPlan& plan, Action& action) {
+    CLI::App* snapshot = app.add_subcommand("snapshot", "Commits while the leader writes a snapshot, and before");
+    snapshot->add_option("--mib", plan.mib, "How large the state is")
+        ->check(CLI::Range(1, 65'536))
+        ->capture_default_str();
+    snapshot->add_option("--bytes", plan.bytes, "Payload")->check(CLI::Range(1, 1 << 20))->capture_default_str();
+    snapshot->add_option("--depth", plan.depths, "Proposals open at a time")
+        ->delimiter(',')
+        ->check(CLI::Range(1, 4096))
+        ->capture_default_str();
+    snapshot->add_option("--durability", plan.durability, "memory, persist_async or durable")
+        ->transform(CLI::CheckedTransformer(kDurabilities))
+        ->type_name("WHERE")
+        ->default_str("durable");
+    snapshot->add_option("--polling", plan.polling, "How threads wait: blocking, adaptive or spin")
+        ->transform(CLI::CheckedTransformer(kPollings))
+        ->type_name("HOW")
+        ->default_str("blocking");
+    snapshot->add_option("--folder", plan.folder, "Keep the replicas' data in this folder")
+        ->check(CLI::ExistingDirectory)
+        ->type_name("FOLDER")
+        ->default_str("one for temporary files");
+    snapshot->add_option("--rounds", plan.rounds, "Snapshots at each depth")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str();
+    snapshot->add_option("--seconds", plan.seconds, "How long commits are measured before each")
+        ->check(CLI::Range(0.1, 600.0))
+        ->capture_default_str();
+    snapshot->add_option("--json", plan.json, "Write the results there, as one array of objects")->type_name("FILE");
+    snapshot->callback([&plan, &action] { action = [&plan] { return run_snapshot(plan); }; });
+}
+
 void add_instructions(CLI::App& app, InstructionsPlan& plan, Action& action) {
     CLI::App* instructions = app.add_subcommand(
         "instructions", "Instructions per entry on the leader's protocol thread, counted by valgrind");
@@ -143,6 +189,9 @@ void add_cluster(CLI::App& app, Part& part) {
     app.add_option("--ports", part.spec.ports)->delimiter(',')->required();
     app.add_option("--folder", part.spec.folder)->required();
     app.add_option("--polling", part.spec.polling)->transform(CLI::CheckedTransformer(kPollings))->required();
+    app.add_option("--durability", part.spec.durability)
+        ->transform(CLI::CheckedTransformer(kDurabilities))
+        ->required();
     app.add_option("--election-timeout-ms", part.spec.election_timeout_ms)->required();
     app.add_option("--heartbeat-ms", part.spec.heartbeat_ms)->required();
 }
@@ -184,12 +233,14 @@ int run(int argc, char** argv) {
     Plan plan;
     DiskLimitPlan disk_plan;
     FailoverPlan failover_plan;
+    SnapshotPlan snapshot_plan;
     InstructionsPlan instructions_plan;
     Part part;
     Action action;
     add_measurements(app, plan, action);
     add_disk_limit(app, disk_plan, action);
     add_failover(app, failover_plan, action);
+    add_snapshot(app, snapshot_plan, action);
     add_instructions(app, instructions_plan, action);
     add_parts(app, part, action);
     bool verbose = false;

@@ -15,6 +15,8 @@ struct Plan {
     std::vector<std::size_t> depths = {1, 8, 64, 512};
     std::vector<Polling> pollings = {Polling::blocking};
     std::vector<std::string> transports = {"tcp"};                         // "tcp", "rdma"
+    std::vector<Durability> durabilities = {Durability::memory};
+    std::string folder;         // for the replicas' data, and the disk's limit; empty: where temporary files are
     std::vector<std::string> hosts = {"127.0.0.1", "127.0.0.1", "127.0.0.1"};  // of the replicas; the first leads
     unsigned rounds = 5;
     double seconds = 0.5;       // of each measurement, after a warm-up of a third of that

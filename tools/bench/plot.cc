@@ -37,12 +37,23 @@ std::vector<Line> lines_of(const std::vector<Cell>& cells) {
     std::vector<Line> lines;
     std::vector<std::string> names;
     for (const Cell& cell : cells) {
-        std::string name = cell.key.transport + ", depth " + std::to_string(cell.key.depth);
-        if (cell.key.polling != Polling::blocking) name += std::string(", ") + to_string(cell.key.polling);
+        std::string rest = ", depth " + std::to_string(cell.key.depth);
+        if (cell.key.polling != Polling::blocking) rest += std::string(", ") + to_string(cell.key.polling);
+        std::string name = cell.key.transport + rest;
+        const std::string limit = name + ": limit";
+        if (cell.key.durability != Durability::memory)
+            name = cell.key.transport + ", " + lockstep::to_string(cell.key.durability) + rest;
         const std::size_t colour = number_of(names, name);
-        if (cell.latency.total() > 0) lines.push_back({name, colour, cell.key.bytes, &cell.latency, false});
-        if (cell.limit_latency.total() > 0)
-            lines.push_back({name + ": limit", colour, cell.key.bytes, &cell.limit_latency, true});
+        const auto add = [&](const std::string& what, const Histogram& latency, bool dashed) {
+            const bool there = std::ranges::any_of(lines, [&](const Line& line) {
+                return line.name == what && line.bytes == cell.key.bytes;
+            });
+            // The network's limit is the same for every durability.
+            if (latency.total() > 0 && !there) lines.push_back({what, colour, cell.key.bytes, &latency, dashed});
+        };
+        add(name, cell.latency, false);
+        add(limit, cell.limit_latency, true);
+        add(name + ": fdatasync", cell.sync_latency, true);
     }
     return lines;
 }

@@ -113,9 +113,10 @@ Result<void> Child::check_running(const std::string& name) {
     return Error(name + " has ended, with status " + std::to_string(status_));
 }
 
-Result<TemporaryFolder> TemporaryFolder::make() {
+Result<TemporaryFolder> TemporaryFolder::make(const std::string& parent) {
     std::error_code error;
-    std::string path = (std::filesystem::temp_directory_path(error) / "lockstep-bench-XXXXXX").string();
+    const auto where = parent.empty() ? std::filesystem::temp_directory_path(error) : std::filesystem::path(parent);
+    std::string path = (where / "lockstep-bench-XXXXXX").string();
     if (mkdtemp(path.data()) == nullptr) return system_error("make the folder " + path);
     return TemporaryFolder(path);
 }

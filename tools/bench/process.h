@@ -73,7 +73,8 @@ class Child {
 // A folder for temporary files that goes with this.
 class TemporaryFolder {
  public:
-    static Result<TemporaryFolder> make();
+    // In `parent`; empty: where the system has temporary files.
+    static Result<TemporaryFolder> make(const std::string& parent = {});
     TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
     ~TemporaryFolder();
     const std::string& path() const { return path_; }

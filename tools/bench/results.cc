@@ -41,9 +41,9 @@ std::optional<double> in_mib(const std::optional<double>& bytes) {
 }
 
 std::string key_text(const CellKey& key) {
-    char text[64];
-    std::snprintf(text, sizeof text, "%5s%8s%6zu%9s", key.transport.c_str(), size_text(key.bytes).c_str(), key.depth,
-                  to_string(key.polling));
+    char text[96];
+    std::snprintf(text, sizeof text, "%5s%14s%8s%6zu%9s", key.transport.c_str(), lockstep::to_string(key.durability),
+                  size_text(key.bytes).c_str(), key.depth, to_string(key.polling));
     return text;
 }
 
@@ -66,7 +66,9 @@ double Rounds::spread() const {
 std::optional<double> Cell::ratio_p50() const {
     const auto commit = p50_us.median();
     const auto limit = limit_p50_us.median();
-    return commit && limit ? std::optional(*commit / *limit) : std::nullopt;
+    const auto sync = sync_p50_us.median();
+    if (!commit || !limit || (key.durability == Durability::durable && !sync)) return std::nullopt;
+    return *commit / (*limit + sync.value_or(0));
 }
 
 std::optional<double> Cell::payload_bytes_per_s() const {
@@ -85,7 +87,14 @@ std::optional<double> Cell::ratio_bytes() const {
     return stream && limit && *limit > 0 ? std::optional(*stream / *limit) : std::nullopt;
 }
 
-bool Cell::noisy() const { return p50_us.spread() > kNoisySpread || limit_p50_us.spread() > kNoisySpread; }
+bool Cell::noisy() const {
+    return std::max({p50_us.spread(), limit_p50_us.spread(), sync_p50_us.spread()}) > kNoisySpread;
+}
+
+const Cell* Results::find(const CellKey& key) const {
+    const auto found = std::ranges::find(cells_, key, &Cell::key);
+    return found == cells_.end() ? nullptr : &*found;
+}
 
 Cell& Results::cell(const CellKey& key) {
     const auto found = std::ranges::find_if(cells_, [&](const Cell& cell) { return cell.key == key; });
@@ -101,18 +110,20 @@ std::string size_text(std::size_t bytes) {
 }
 
 void Results::print_table(std::ostream& out) const {
-    out << "                                 commit, us                        commit, MiB/s        limit, us   limit"
-           "        ratio\n"
-           "        bytes depth  polling       p50      p99    p99.9   entries/s payload  stream      p50      p99"
-           "   MiB/s    p50  bytes\n";
+    out << "                                               commit, us                        commit, MiB/s  entries"
+           "        limit, us   limit sync, us        ratio\n"
+           "         durability   bytes depth  polling       p50      p99    p99.9   entries/s payload  stream per sync"
+           "      p50      p99   MiB/s      p50    p50  bytes\n";
     bool any_noisy = false;
     for (const Cell& cell : cells_) {
         any_noisy |= cell.noisy();
         out << key_text(cell.key) << column(cell.p50_us.median(), 10, 1) << column(cell.p99_us.median(), 9, 1)
             << column(cell.p999_us.median(), 9, 1) << column(cell.entries_per_s.median(), 12, 0)
             << column(in_mib(cell.payload_bytes_per_s()), 8, 1) << column(in_mib(cell.stream_bytes_per_s()), 8, 1)
+            << column(cell.entries_per_sync.median(), 9, 1)
             << column(cell.limit_p50_us.median(), 9, 1) << column(cell.limit_p99_us.median(), 9, 1)
-            << column(in_mib(cell.limit_bytes_per_s.median()), 8, 1) << column(cell.ratio_p50(), 7, 2)
+            << column(in_mib(cell.limit_bytes_per_s.median()), 8, 1) << column(cell.sync_p50_us.median(), 9, 1)
+            << column(cell.ratio_p50(), 7, 2)
             << column(cell.ratio_bytes(), 7, 2) << (cell.noisy() ? "  noisy" : "") << '\n';
     }
     if (any_noisy)
@@ -124,13 +135,27 @@ void Results::print_transports(std::ostream& out) const {
     for (const Cell& cell : cells_) {
         CellKey over_tcp = cell.key;
         over_tcp.transport = "tcp";
-        const auto tcp = std::ranges::find_if(cells_, [&](const Cell& other) { return other.key == over_tcp; });
-        if (cell.key.transport == "tcp" || tcp == cells_.end()) continue;
+        const Cell* const tcp = find(over_tcp);
+        if (cell.key.transport == "tcp" || tcp == nullptr) continue;
         const auto own = cell.p50_us.median();
         const auto theirs = tcp->p50_us.median();
         if (own && theirs)
             out << key_text(cell.key) << "  p50 is that of tcp / " << std::fixed << std::setprecision(2)
                 << *theirs / *own << '\n';
+    }
+}
+
+void Results::print_durabilities(std::ostream& out) const {
+    for (const Cell& cell : cells_) {
+        CellKey in_memory = cell.key;
+        in_memory.durability = Durability::memory;
+        const Cell* const memory = find(in_memory);
+        if (cell.key == in_memory || memory == nullptr) continue;
+        const auto times = [](const Rounds& own, const Rounds& theirs) {
+            return own.median() && theirs.median() ? std::optional(*own.median() / *theirs.median()) : std::nullopt;
+        };
+        out << key_text(cell.key) << "  that of memory x" << column(times(cell.p50_us, memory->p50_us), 8, 2)
+            << " in p50, x" << column(times(cell.entries_per_s, memory->entries_per_s), 6, 2) << " in entries/s\n";
     }
 }
 
@@ -145,6 +170,7 @@ void Results::print_rounds(std::ostream& out) const {
         };
         list("commit", cell.p50_us);
         list("limit", cell.limit_p50_us);
+        list("sync", cell.sync_p50_us);
         out << '\n';
     }
 }
@@ -154,7 +180,7 @@ Result<void> Results::write_json(const std::string& path) const {
     for (const Cell& cell : cells_) {
         const std::pair<const char*, std::string> fields[] = {
             {"transport", json(cell.key.transport)},
-            {"durability", json(cell.durability)},
+            {"durability", json(std::string(lockstep::to_string(cell.key.durability)))},
             {"replicas", json(kReplicas)},
             {"bytes", json(cell.key.bytes)},
             {"depth", json(cell.key.depth)},
@@ -163,9 +189,12 @@ Result<void> Results::write_json(const std::string& path) const {
             {"p99_us", json(cell.p99_us.median())},
             {"p999_us", json(cell.p999_us.median())},
             {"entries_per_s", json(cell.entries_per_s.median())},
+            {"entries_per_sync", json(cell.entries_per_sync.median())},
             {"limit_p50_us", json(cell.limit_p50_us.median())},
             {"limit_p99_us", json(cell.limit_p99_us.median())},
             {"limit_bytes_per_s", json(cell.limit_bytes_per_s.median())},
+            {"sync_p50_us", json(cell.sync_p50_us.median())},
+            {"sync_p99_us", json(cell.sync_p99_us.median())},
             {"ratio_p50", json(cell.ratio_p50())},
             {"payload_bytes_per_s", json(cell.payload_bytes_per_s())},
             {"stream_bytes_per_s", json(cell.stream_bytes_per_s())},

@@ -14,9 +14,10 @@
 
 namespace lockstep::bench {
 
-// One kind of measurement over one transport, with one payload and one way of waiting.
+// One kind of measurement over one transport, with one durability, payload and way of waiting.
 struct CellKey {
     std::string transport;
+    Durability durability = Durability::memory;
     std::size_t bytes = 0;
     std::size_t depth = 0;
     Polling polling = Polling::blocking;
@@ -39,12 +40,13 @@ class Rounds {
 
 struct Cell {
     CellKey key;
-    std::string durability;
     Rounds p50_us, p99_us, p999_us, entries_per_s;
+    Rounds entries_per_sync;           // of the leader's log on disk
     Rounds limit_p50_us, limit_p99_us, limit_bytes_per_s;
-    Histogram latency, limit_latency;  // of all rounds
+    Rounds sync_p50_us, sync_p99_us;   // the disk's limit, where durable commits wait for it
+    Histogram latency, limit_latency, sync_latency;  // of all rounds
 
-    // Commit's median over the limit's.
+    // Commit's median over the limit's; of durable commits over the sum of network's and disk's limit.
     std::optional<double> ratio_p50() const;
     // What commits move: of payload, and of the stream, which is what goes to each follower.
     std::optional<double> payload_bytes_per_s() const;
@@ -64,6 +66,8 @@ class Results {
     void print_table(std::ostream& out) const;
     // How the transports' commits compare, where there are several.
     void print_transports(std::ostream& out) const;
+    // How commits with a log on disk compare with those in memory, where both are there.
+    void print_durabilities(std::ostream& out) const;
     // The p50 of every round.
     void print_rounds(std::ostream& out) const;
     // One array with an object per cell; what does not apply is null.
@@ -72,6 +76,9 @@ class Results {
     Result<void> write_plot(const std::string& path) const;
 
  private:
+    // Null if there is none.
+    const Cell* find(const CellKey& key) const;
+
     std::vector<Cell> cells_;
 };
 
