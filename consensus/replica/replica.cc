@@ -63,6 +63,7 @@ transport::link::StationOptions station_options(const Options& options, Incarnat
     station.ring_bytes = options.ring_bytes;
     station.polling = options.polling;
     station.spin_us = options.spin_us;
+    station.wakes_at_landing = options.durability == Durability::durable;
     for (const Member& member : options.members) {
         const auto [host, port] = host_and_port(member.address);
         if (member.id == options.id) {

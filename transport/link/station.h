@@ -42,6 +42,7 @@ struct StationOptions {
     std::uint16_t listen_port = 0;             // 0: the system picks one, see listen_port()
     Polling polling = Polling::blocking;
     std::uint32_t spin_us = 50;                // for Polling::adaptive
+    bool wakes_at_landing = false;             // a commit waits for what the owner does with what has landed
     std::chrono::milliseconds handshake_timeout{1000};  // to connect and be answered, and for a stranger to say hello
 };
 

@@ -387,8 +387,8 @@ void FabricOverRdma::poll(std::chrono::nanoseconds wait, std::vector<Event>& eve
     if (tcp_) tcp_->report(events);
     // A broken lane stays broken (F5): once that is said, there is none of that name.
     std::erase_if(lanes_, [](const auto& one) { return one->broken(); });
-    look_after_ = std::exchange(active_, false) ? kLookSoon : std::min<std::chrono::nanoseconds>(2 * look_after_,
-                                                                                                 kLookLate);
+    const auto soon = station_->options().wakes_at_landing ? kLookAtOnce : kLookSoon;
+    look_after_ = std::exchange(active_, false) ? soon : std::min<std::chrono::nanoseconds>(2 * look_after_, kLookLate);
 }
 
 Result<void> available() { return {}; }

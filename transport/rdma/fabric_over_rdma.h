@@ -34,6 +34,7 @@ using link::Station;
 // A peer's writes into this memory wake nobody. As long as a lane is open the protocol thread looks by itself: so soon
 // after entries or reports have moved, less and less often when none do (heartbeats do not count).
 inline constexpr auto kLookSoon = std::chrono::microseconds(500);
+inline constexpr auto kLookAtOnce = std::chrono::microseconds(50);  // where commits wait for it
 inline constexpr auto kLookLate = std::chrono::milliseconds(10);
 
 class FabricOverRdma final : public RdmaFabric, private link::LinkWatcher, private link::WorkSource {

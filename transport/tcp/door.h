@@ -18,8 +18,8 @@ namespace lockstep::transport::tcp {
 class Door final : public link::LaneDoor {
  public:
     // All must outlive the acceptor.
-    Door(Gate& gate, const link::RingMemory& memory, link::Waker& waker)
-        : gate_(gate), memory_(memory), waker_(waker) {}
+    Door(Gate& gate, const link::RingMemory& memory, link::Waker& waker, bool wakes_at_landing)
+        : gate_(gate), memory_(memory), waker_(waker), wakes_at_landing_(wakes_at_landing) {}
 
     Result<void> let_in(const link::Hello& hello, link::Socket& socket, std::span<const std::byte> early,
                         const std::string& answer) override;
@@ -30,6 +30,7 @@ class Door final : public link::LaneDoor {
     Gate& gate_;
     const link::RingMemory& memory_;
     link::Waker& waker_;
+    const bool wakes_at_landing_;
     std::optional<LandingBell> bell_;
     std::shared_ptr<LaneConnection> lane_;
 };

@@ -13,17 +13,19 @@
 
 namespace lockstep::transport::tcp {
 
-// A commit does not need the follower's protocol thread, so it is not woken for each write. At the latest kLandingDelay
-// after a landing, or as soon as kLandingBytes have gathered that it has not looked at. Acceptor thread only.
+// Where a commit does not need the follower's protocol thread, it is not woken for each write, but kLandingDelay after
+// a landing at the latest, or as soon as kLandingBytes have gathered that it has not looked at. Acceptor thread only.
 class LandingBell {
  public:
     static constexpr auto kLandingDelay = std::chrono::microseconds(500);
     static constexpr std::uint64_t kLandingBytes = 256 * 1024;
 
-    LandingBell(const boost::asio::any_io_executor& executor, link::Waker& waker) : timer_(executor), waker_(waker) {}
+    // `at_once`: it is woken for each write, for commits wait for it.
+    LandingBell(const boost::asio::any_io_executor& executor, link::Waker& waker, bool at_once)
+        : timer_(executor), waker_(waker), at_once_(at_once) {}
 
     void landed(const std::shared_ptr<LaneRight>& right) {
-        if (right->unseen() >= kLandingBytes) return waker_.wake();
+        if (at_once_ || right->unseen() >= kLandingBytes) return waker_.wake();
         if (armed_) return;
         armed_ = true;
         timer_.expires_after(kLandingDelay);
@@ -36,6 +38,7 @@ class LandingBell {
  private:
     boost::asio::steady_timer timer_;
     link::Waker& waker_;
+    const bool at_once_;
     bool armed_ = false;
 };
 

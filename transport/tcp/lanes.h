@@ -20,7 +20,8 @@ namespace lockstep::transport::tcp {
 class Lanes {
  public:
     // `station` outlives this, and its acceptor thread has ended before this does.
-    explicit Lanes(link::Station& station) : station_(station), door_(gate_, station.memory(), station.waker()) {}
+    explicit Lanes(link::Station& station)
+        : station_(station), door_(gate_, station.memory(), station.waker(), station.options().wakes_at_landing) {}
 
     // Lets the holder of the incoming lane in; for the station.
     link::LaneDoor& door() { return door_; }
