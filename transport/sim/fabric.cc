@@ -26,7 +26,7 @@ SimFabric::SimFabric(Network& network, ReplicaId id, Incarnation incarnation)
 
 SimFabric::~SimFabric() {
     for (const auto& [unused, lane] : lanes_) lane->ended = true;
-    network_.detach(id_);
+    network_.detach(id_, life_);
 }
 
 // Its memory and its device go on for a while: what it posted is sent, what arrives lands, reads are answered. Nothing
@@ -35,7 +35,7 @@ void SimFabric::outlive_process(bool heard) {
     dead_ = true;
     events_.clear();
     messages_.clear();
-    if (heard) network_.announce_end(id_);
+    if (heard) network_.announce_end(id_, life_);
 }
 
 // -- Reads, reports, messages ----------------------------------------------------------------------------------------
@@ -202,13 +202,20 @@ std::string SimFabric::path(ReplicaId peer) const { return up_.contains(peer) ? 
 void SimFabric::connect_to(SimFabric& peer) {
     if (dead_ || peer.dead_) return;
     const auto up = up_.find(peer.id_);
-    if (up != up_.end() && up->second == peer.incarnation_) return;
+    if (up != up_.end() && lives_[peer.id_] == peer.life_) return;
+    lose(peer.id_, true);  // the life before: its end may not have been heard of yet
     up_[peer.id_] = peer.incarnation_;
+    lives_[peer.id_] = peer.life_;
     Event event;
     event.kind = EventKind::peer_up;
     event.peer = peer.id_;
     event.incarnation = peer.incarnation_;
     push(std::move(event));
+}
+
+// That of an earlier one is no news.
+void SimFabric::lose_life(ReplicaId peer, std::uint64_t life) {
+    if (lives_[peer] == life) lose(peer, true);
 }
 
 void SimFabric::lose(ReplicaId peer, bool suspect_dead) {

@@ -112,6 +112,7 @@ class SimFabric final : public Fabric {
     void push(Event event);
     void connect_to(SimFabric& peer);
     void lose(ReplicaId peer, bool suspect_dead);
+    void lose_life(ReplicaId peer, std::uint64_t life);
 
     Network& network_;
     const ReplicaId id_;
@@ -124,6 +125,7 @@ class SimFabric final : public Fabric {
     bool dead_ = false;
     std::map<LaneId, LanePtr> lanes_;
     std::map<ReplicaId, Incarnation> up_;
+    std::map<ReplicaId, std::uint64_t> lives_;  // of those that are, or were last, connected
     std::set<ReplicaId> board_asked_;
     std::deque<Event> events_;
     std::deque<std::vector<std::byte>> messages_;  // of queued events, oldest first

@@ -24,16 +24,16 @@ std::unique_ptr<SimFabric> Network::attach(ReplicaId id, Incarnation incarnation
     return fabric;
 }
 
-void Network::detach(ReplicaId id) {
+void Network::detach(ReplicaId id, std::uint64_t life) {
     nodes_.erase(id);
-    announce_end(id);
+    announce_end(id, life);
 }
 
-void Network::announce_end(ReplicaId id) {
+void Network::announce_end(ReplicaId id, std::uint64_t life) {
     for (const auto& [other, unused] : nodes_) {
         if (other == id || is_cut(id, other)) continue;
-        at(now_ns_ + latency(), [this, peer = other, id] {
-            if (SimFabric* at_peer = node(peer); at_peer != nullptr) at_peer->lose(id, true);
+        at(now_ns_ + latency(), [this, peer = other, id, life] {
+            if (SimFabric* at_peer = node(peer); at_peer != nullptr) at_peer->lose_life(id, life);
         });
     }
 }

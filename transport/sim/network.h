@@ -118,9 +118,9 @@ class Network {
     void deliver(Kind kind, ReplicaId from, ReplicaId to, std::uint64_t earliest_ns, std::function<void()> arrive,
                  std::function<void()> lost = nullptr);
     SimFabric* node(ReplicaId id);
-    void detach(ReplicaId id);
+    void detach(ReplicaId id, std::uint64_t life);
     // The operating system of a dead process closes its connections, where that can be heard.
-    void announce_end(ReplicaId id);
+    void announce_end(ReplicaId id, std::uint64_t life);
     // Whether what is sent that way arrives: the link is neither cut nor held.
     bool is_open(Kind kind, ReplicaId from, ReplicaId to) const {
         return !is_cut(from, to) && !held_.contains({kind, {from, to}});
