@@ -189,6 +189,37 @@ void Cluster::start(ReplicaId id, bool form) {
     plan_turn(*(nodes_[id] = std::move(node)), network_.now_ns() + kTurnNs);
 }
 
+void Cluster::lose_disk(ReplicaId id) {
+    LOCKSTEP_CHECK(!nodes_.contains(id));
+    machines_.erase(id);
+}
+
+void Cluster::put_disk_aside(ReplicaId id) {
+    LOCKSTEP_CHECK(!nodes_.contains(id));
+    const auto found = machines_.find(id);
+    if (found == machines_.end()) return;
+    aside_[id].push_back(std::move(found->second));
+    machines_.erase(found);
+}
+
+void Cluster::put_disk_back(ReplicaId id, std::size_t which) {
+    LOCKSTEP_CHECK(!nodes_.contains(id));
+    auto& aside = aside_[id];
+    std::unique_ptr<Machine> back = std::move(aside.at(which));
+    aside.erase(aside.begin() + static_cast<std::ptrdiff_t>(which));
+    put_disk_aside(id);
+    machines_[id] = std::move(back);
+}
+
+std::vector<Incarnation> Cluster::disks_aside(ReplicaId id) {
+    std::vector<Incarnation> lives;
+    for (const auto& machine : aside_[id]) {
+        auto hard = log::read_hard_state(machine->disk);
+        lives.push_back(hard && hard.value() ? hard.value()->state.incarnation : Incarnation{});
+    }
+    return lives;
+}
+
 void Cluster::start_all() {
     for (std::size_t i = 1; i <= options_.replicas; ++i) start(ReplicaId{static_cast<std::uint8_t>(i)});
 }
@@ -286,10 +317,12 @@ void Cluster::turn(Node& node) {
 void Cluster::check_node(Node& node) {
     const core::Core& core = node.driver->core();
     history_.committed(node.id, node.life, core.commit().index, core.commit().checksum);
+    history_.configured(node.id, core.commit().index, core.committed_config().config);
     const Role role = core.role();
+    if (role == Role::leader) history_.counts_by(node.id, core.config(), core.newest_config());
     if (role == Role::leader) history_.leads(node.id, core.promised());
-    Position& commit = commits_[node.id];
-    commit = std::max(commit, core.commit().position);  // a life without memory never votes again
+    Position& commit = commits_[{node.id, node.incarnation}];
+    commit = std::max(commit, core.commit().position);
     if (role == Role::leader) check_low_mark(node);
     check_bounds(node);
     if (role == node.role) return;
@@ -306,7 +339,8 @@ void Cluster::check_low_mark(Node& node) {
     node.led_low_mark = core.low_mark();
     if (!rose) return;
     std::vector<Position> commits;
-    for (const auto& [unused, commit] : commits_) commits.push_back(commit);
+    for (const core::Voter& voter : core.config().voters.all())
+        commits.push_back(commits_[{voter.id, voter.incarnation}]);
     history_.gave_up(node.id, core.low_mark(), commits);
 }
 
@@ -416,6 +450,11 @@ std::string Cluster::describe() const {
                 ", leader " + to_string(status.leader) + ", applied " + to_string(status.applied) + " of " +
                 to_string(status.committed) + " at " + to_string(core.commit().position) + ", end " +
                 to_string(status.end) + ", low mark " + to_string(core.low_mark());
+        const core::ConfigAt config = core.newest_config();
+        text += ", config of " + to_string(config.at) + (config == core.committed_config() ? "" : ", not committed,");
+        for (const core::Voter& voter : config.config.voters.all())
+            text += " " + to_string(voter.id) + "/" + to_string(voter.incarnation).substr(0, 4);
+        text += ", is " + to_string(node->incarnation).substr(0, 4);
         if (node->paused) text += ", paused";
         if (!status.note.empty()) text += ", " + status.note;
         for (const PeerStatus& peer : status.peers)

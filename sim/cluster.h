@@ -45,12 +45,20 @@ class Cluster {
     explicit Cluster(const Options& options);
     ~Cluster();
 
-    // Starts a first life of `id`, taking part in forming. A crashed replica of memory mode cannot come back.
+    // Starts a first life of `id`, taking part in forming.
     void start(ReplicaId id);
     void start_all();
-    // Starts a life of `id` that finds its marker of an earlier one, so takes no part in forming. In durable mode it
-    // comes back with what its disk holds.
+    // Starts a life of `id` that takes no part in forming. In durable mode it comes back with what its disk holds;
+    // where that is nothing, and in memory mode, as another incarnation (S12).
     void restart(ReplicaId id);
+    // While it is down its disk is lost: the next one is empty.
+    void lose_disk(ReplicaId id);
+    // While it is down its disk is put aside, as one that seemed lost: the next one is empty. Or the `which`th of those
+    // put aside is put back, and the one that it has, if any, goes aside.
+    void put_disk_aside(ReplicaId id);
+    void put_disk_back(ReplicaId id, std::size_t which);
+    // The lives whose disks are aside; 0 for one that held no log.
+    std::vector<Incarnation> disks_aside(ReplicaId id);
     // Ends its process: its memory is gone, and with `power` what its disk had not synced, perhaps.
     void crash(ReplicaId id, bool power = false);
     log::SimDisk& disk(ReplicaId id) { return machines_.at(id)->disk; }
@@ -97,6 +105,7 @@ class Cluster {
     // Whether the memory of a dead life of it still answers.
     bool lingers(ReplicaId id) const;
     bool paused(ReplicaId id) const { return nodes_.at(id)->paused; }
+    Incarnation incarnation(ReplicaId id) const { return nodes_.at(id)->incarnation; }
     const core::Core& core(ReplicaId id) const { return nodes_.at(id)->driver->core(); }
     replica::Driver& driver(ReplicaId id) { return *nodes_.at(id)->driver; }
     transport::sim::SimFabric& fabric(ReplicaId id) { return *nodes_.at(id)->fabric; }
@@ -178,11 +187,13 @@ class Cluster {
     transport::sim::Network network_;
     History history_;
     std::map<ReplicaId, std::unique_ptr<Machine>> machines_;
+    std::map<ReplicaId, std::vector<std::unique_ptr<Machine>>> aside_;
     std::map<ReplicaId, std::unique_ptr<Node>> nodes_;
     std::map<std::uint64_t, std::unique_ptr<transport::sim::SimFabric>> lingering_;  // by a number of their own
     std::uint64_t proposals_ = 0;
     std::uint64_t turns_ = 0;
-    std::map<ReplicaId, Position> commits_;  // how far each had come, when it was last seen
+    // How far each had come when it was last seen, by who votes.
+    std::map<std::pair<ReplicaId, Incarnation>, Position> commits_;
 };
 
 }  // namespace lockstep::sim

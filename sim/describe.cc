@@ -40,6 +40,9 @@ struct Describe {
     std::string operator()(const core::Campaign& message) const {
         return "please campaign, from " + to_string(message.ballot);
     }
+    std::string operator()(const core::Join& message) const {
+        return "join; it began with " + std::to_string(message.voters.voters.size()) + " voters";
+    }
     std::string operator()(const core::Behind& message) const {
         return "behind " + to_string(message.ballot) + ", open " + std::to_string(message.open_number) +
                ", low mark " + to_string(message.low_mark);

@@ -37,6 +37,19 @@ void History::committed(ReplicaId id, Incarnation incarnation, Index index, std:
                         " has the second");
 }
 
+void History::configured(ReplicaId id, Index commit, const core::Config& config) {
+    if (config.voters.size() == 0) return;  // holds no log
+    const auto [known, fresh] = configs_.emplace(commit, config);
+    if (!fresh && known->second != config)
+        throw Violation(to_string(id) + " has other voters at its commit " + to_string(commit) + " than another (S16)");
+}
+
+void History::counts_by(ReplicaId id, const core::Config& config, const core::ConfigAt& newest) {
+    if (config == newest.config) return;
+    throw Violation(to_string(id) + " leads by another config than the newest of its log, of " + to_string(newest.at) +
+                    " (S5, S16)");
+}
+
 void History::applied(ReplicaId id, Incarnation incarnation, Index index, std::string_view command) {
     // Every life's n-th command is everybody's n-th, so nothing is left out, and nothing comes twice.
     const std::size_t nth = applied_count_[{id, incarnation}]++;

@@ -1,6 +1,8 @@
 // What clients saw and what replicas did, held against each other. Stands outside the code under test.
 #pragma once
 
+#include "consensus/core/config.h"
+
 #include <lockstep/replica.h>
 #include <lockstep/types.h>
 
@@ -34,6 +36,10 @@ class History {
     // Life `incarnation` of `id` knows the entry at `index` to be committed, with this checksum: the same everywhere,
     // for ever, and never less than before.
     void committed(ReplicaId id, Incarnation incarnation, Index index, std::uint64_t checksum);
+    // Who votes as of that commit is the same for every replica, whoever says it (S16).
+    void configured(ReplicaId id, Index commit, const core::Config& config);
+    // A leader counts by the newest config of its log (S5, S16).
+    void counts_by(ReplicaId id, const core::Config& config, const core::ConfigAt& newest);
     // Life `incarnation` of `id` applies `command`: in order, none left out or twice, the same everywhere.
     void applied(ReplicaId id, Incarnation incarnation, Index index, std::string_view command);
     // Life `incarnation` of `id` takes a snapshot of every command up to the one at `index`, and goes on from there.
@@ -90,6 +96,7 @@ class History {
     using Life = std::pair<ReplicaId, Incarnation>;
     std::map<Ballot, ReplicaId> leaders_;
     std::map<Index, std::uint64_t> checksums_;
+    std::map<Index, core::Config> configs_;  // as of a commit
     std::map<Life, Index> commit_of_;
     std::vector<std::pair<Index, std::string>> commands_;  // as first applied by any replica
     std::map<Life, std::size_t> applied_count_;

@@ -51,19 +51,13 @@ class Recovery {
         faults.fence_leaks_chance = before.fence_leaks_chance;
         cluster_.network().heal_all();
         // A minority may stay as it is.
-        if (paused_ && (gone() + 1 > (cluster_.replicas() - 1) / 2 || !may_crash(cluster_, *paused_))) paused_.reset();
+        if (paused_ && !may_crash(cluster_, *paused_)) paused_.reset();
         for (const ReplicaId id : cluster_.ids()) {
             if (paused_ == id) cluster_.pause(id);
             else if (cluster_.paused(id)) cluster_.resume(id);
         }
     }
 
-    std::size_t gone() const {
-        std::size_t voters = 0;
-        for (const ReplicaId id : cluster_.ids()) voters += cluster_.core(id).forming() ? 0 : 1;
-        return cluster_.replicas() - voters;
-    }
-    bool votes(ReplicaId id) const { return !cluster_.core(id).forming() && paused_ != id; }
     bool leads() const {
         const auto leader = cluster_.leader();
         return leader && paused_ != *leader;
@@ -84,14 +78,16 @@ class Recovery {
         return commits;
     }
 
-    // What a majority can do, every replica follows, however far behind it was.
+    // What a majority can do, every replica follows, however far behind it was; one that lost its memory is a voter
+    // again (S12).
     void follow() {
         const Index target = cluster_.core(*cluster_.leader()).commit().index;
-        const auto follows = [&](ReplicaId id) { return cluster_.core(id).applied().index >= target; };
-        std::vector<ReplicaId> voters = cluster_.ids();
-        std::erase_if(voters, [&](ReplicaId id) { return !votes(id); });
-        require(cluster_.run_until(kFollowNs, [&] { return std::ranges::all_of(voters, follows); }),
-                "a replica does not follow after healing");
+        const auto follows = [&](ReplicaId id) {
+            return paused_ == id || (cluster_.core(id).applied().index >= target && cluster_.core(id).votes());
+        };
+        const std::vector<ReplicaId> all = cluster_.ids();
+        require(cluster_.run_until(kFollowNs, [&] { return std::ranges::all_of(all, follows); }),
+                "a replica does not follow after healing, or does not become a voter again");
     }
 
     // A quiet cluster answers without waiting for a timer, and its followers learn of it without being told twice.
@@ -100,7 +96,7 @@ class Recovery {
         require(leader.has_value(), "a quiet cluster loses its leader");
         std::vector<ReplicaId> followers;
         for (const ReplicaId id : cluster_.ids())
-            if (votes(id) && cluster_.core(id).applied().index == cluster_.core(*leader).applied().index)
+            if (paused_ != id && cluster_.core(id).applied().index == cluster_.core(*leader).applied().index)
                 followers.push_back(id);
         const std::size_t before = cluster_.history().acknowledged();
         clients_.add(*leader, kKey, kBytes);
@@ -126,10 +122,22 @@ class Recovery {
 }  // namespace
 
 bool may_crash(const Cluster& cluster, ReplicaId id) {
-    if (cluster.core(id).forming()) return true;  // a life without memory has none to lose
-    std::size_t voters = 0;
-    for (const ReplicaId one : cluster.ids()) voters += cluster.core(one).forming() ? 0 : 1;
-    return cluster.replicas() - voters + 1 <= (cluster.replicas() - 1) / 2;
+    const auto has_majority = [&](const core::Config& config) {
+        return core::has_majority(config, [&](core::Voter voter) {
+            return voter.id != id && cluster.alive(voter.id) && cluster.incarnation(voter.id) == voter.incarnation &&
+                   cluster.core(voter.id).loss() == core::Loss::none;
+        });
+    };
+    core::ConfigAt committed = cluster.core(id).committed_config();
+    for (const ReplicaId one : cluster.ids()) {
+        const core::ConfigAt& known = cluster.core(one).committed_config();
+        if (known.at > committed.at) committed = known;
+    }
+    const auto ids = cluster.ids();
+    return has_majority(committed.config) && std::ranges::all_of(ids, [&](ReplicaId one) {
+        const core::ConfigAt newest = cluster.core(one).newest_config();
+        return newest.at <= committed.at || has_majority(newest.config);
+    });
 }
 
 Recovered recover(Cluster& cluster, Clients& clients, std::optional<ReplicaId> paused) {

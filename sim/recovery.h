@@ -14,8 +14,8 @@ struct Recovered {
     std::uint64_t to_commit_ns = 0;
 };
 
-// Whether `id` may lose its memory: in memory mode there is no way back for a crashed replica as the voter that it was,
-// and those must stay a minority, else there is rightly no progress.
+// Whether `id` may lose what it knows, and a majority still knows all: else there is rightly no progress (S12). One
+// whose disk may have lost something does not count (S14).
 bool may_crash(const Cluster& cluster, ReplicaId id);
 
 // Ends all faults but that `paused`, where there is one, is paused, and lets the cluster recover. Throws NoProgress if

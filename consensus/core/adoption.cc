@@ -18,7 +18,11 @@ constexpr std::size_t kReadsAtOnce = 4;
 // `best` is null where this replica's own log is the best.
 void Core::adopt(Now now, Peer* best, Effects& effects) {
     if (best == nullptr) {
+        // S5. Others decided where one has come back as another life, with less than it promised before.
+        if (!own_config_.config.names(self()) || own_config_.config != deciding_)
+            return end_campaign(now, options_.election_timeout_ns);
         end_ = *own_last_;
+        take_config(own_config_);
         become_leader(now, effects);
         return;
     }
@@ -42,6 +46,7 @@ void Core::adopt(Now now, Peer* best, Effects& effects) {
                          .reads_open = 0,
                          .failed = false,
                          .verified = false,
+                         .config = {},
                          .installed = commit_,
                          .differs = false};
     read_more(effects);
@@ -73,20 +78,30 @@ void Core::on(Now now, const event::RingRead& read, Effects& effects) {
         end_campaign(now, retry_pause_ns_);
         return;
     }
+    if (!a.config.config.names(self())) return end_campaign(now, options_.election_timeout_ns);  // S5
+    if (a.config.config != deciding_) {
+        // S4, S5: the voters that this log names decide, and the choice is made again.
+        state_ = State::preparing;
+        decided_by_ = a.source;
+        return decide(now, a.config.config, effects);
+    }
     a.verified = true;
     install_adopted(now, effects);
 }
+
 
 // Whether what was read chains from the own commit to exactly what the promise named, through the source's commit.
 bool Core::verify_adopted() {
     Adoption& a = adoption_;
     bool commit_met = a.source_commit.index <= commit_.index;
     log::Point at = commit_;
+    a.config = committed_config_;
     while (at.index < a.target.index) {
         const auto entry = log::next_entry(scratch_, at, log::kNoLimit);
         if (!entry && LOCKSTEP_PLANTED(adoption_unverified)) a.target = at;
         if (!entry) return LOCKSTEP_PLANTED(adoption_unverified);
         at = entry->end;
+        if (entry->header.kind == log::EntryKind::config) a.config = config_in(entry->payload, entry->end.index);
         if (at.index == a.source_commit.index) {
             if (at.checksum != a.source_commit.checksum) return false;
             commit_met = true;
@@ -126,6 +141,7 @@ void Core::install_adopted(Now now, Effects& effects) {
         campaign_ends_ns_ = std::max(campaign_ends_ns_, now.monotonic_ns + options_.election_timeout_ns);
         return;
     }
+    take_config(a.config);
     become_leader(now, effects);
 }
 

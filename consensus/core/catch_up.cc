@@ -80,8 +80,7 @@ void Core::on(Now, const event::SnapshotFetched& fetched, Effects& effects) {
         // Where the own log has that very entry, it is a certificate (S9), and what stands above it was accepted and
         // has to stay.
         if (own_log_has(fetched.at.index, fetched.at.checksum)) commit_up_to(fetched.at.index);
-        else install(fetched.at, effects);
-        config_ = fetched.config;
+        else install(fetched.at, fetched.config, effects);
     }
     fetch(effects);
 }
@@ -102,7 +101,7 @@ bool Core::own_log_has(Index index, std::uint64_t checksum) {
 // What was accepted above the commit is of another log, or ends before the snapshot does: it goes (S8, S10). On disk
 // the old log stays until the new one's beginning is there; until then a restart would bring it back, and nothing above
 // it has been reported.
-void Core::install(const log::Point& at, Effects& effects) {
+void Core::install(const log::Point& at, const Config& config, Effects& effects) {
     effects.push(effect::InstallSnapshot{at});
     ++generation_;
     to_keep_ = end_ = at;
@@ -110,6 +109,8 @@ void Core::install(const log::Point& at, Effects& effects) {
     low_mark_ = at.position;
     lap_ends_.forget_from({});
     looked_limit_ = {};
+    committed_config_ = {at.index, config};
+    take_config(committed_config_);
     set_commit(at);
     applied_ = at;
 }

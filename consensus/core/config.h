@@ -4,12 +4,15 @@
 #include "log/planted.h"
 
 #include <lockstep/options.h>
+#include <lockstep/result.h>
 #include <lockstep/types.h>
 
 #include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 
 namespace lockstep::core {
 
@@ -31,6 +34,8 @@ class VoterSet {
  public:
     // False if it is full or has that id already.
     bool add(Voter voter);
+    // False if none has that id.
+    bool remove(ReplicaId id);
     std::span<const Voter> all() const { return {voters_.data(), count_}; }
     std::size_t size() const { return count_; }
     bool has(Voter voter) const;
@@ -52,6 +57,22 @@ struct Config {
     bool names(Voter voter) const { return voters.has(voter) || next.has(voter); }
     friend bool operator==(const Config&, const Config&) = default;
 };
+
+// A config and the index of the entry that brought it; 0 for the one that the cluster began with.
+struct ConfigAt {
+    Index at;
+    Config config;
+    friend bool operator==(const ConfigAt&, const ConfigAt&) = default;
+};
+
+// The payload of a config entry, and what snapshots carry: two counts, then nine bytes for each voter.
+inline constexpr std::size_t kMaxConfigBytes = 2 + 2 * kMaxReplicas * (1 + sizeof(std::uint64_t));
+std::string bytes_of(const Config& config);
+// The bytes may be anything; the error says what is wrong with them.
+Result<Config> config_of(std::string_view bytes);
+// What a config entry brings, of a log that was verified and stands still. A payload that says none breaks an
+// invariant: aborts.
+ConfigAt config_in(BytesView payload, Index at);
 
 // Whether those voters for whom `said_yes(voter)` holds are a majority of each set. Empty configs have none.
 template <class SaidYes>

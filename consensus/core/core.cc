@@ -45,7 +45,10 @@ Core::Core(const CoreOptions& options, log::Ring ring, log::Ring scratch)
 Core::Core(const CoreOptions& options, log::Ring ring, log::Ring scratch, const Recovered& recovered)
     : Core(options, ring, scratch) {
     genesis_ = recovered.genesis;
+    first_config_ = recovered.first_config;
     config_ = recovered.config;
+    config_at_ = recovered.commit.index;
+    committed_config_ = {config_at_, config_};
     formation_kept_ = true;
     formed_ = recovered.formed;
     ring_.set_genesis(genesis_);
@@ -92,6 +95,10 @@ void Core::on(Now now, const event::PeerUp& up, Effects& effects) {
         if (LOCKSTEP_PLANTED(incarnation_ignored)) config_ = renamed(config_, {peer->id, up.incarnation});
         peer->incarnation = up.incarnation;
         peer->form_acked = false;
+        peer->blank = false;
+        peer->applied = {};
+        // What the life before lacked is not what this one lacks.
+        if (peer->lane.state == Lane::State::detached) peer->lane.state = Lane::State::none;
     }
     peer->heartbeats = 0;  // a life that came back with its disk counts anew
     form_again_ns_ = 0;
@@ -122,6 +129,8 @@ void Core::on(Now now, const event::Received& received, Effects& effects) {
         if (from->up) return;
         from->incarnation = received.incarnation;
         from->form_acked = false;
+        from->blank = false;
+        from->applied = {};
         from->heartbeats = 0;
     }
     std::visit([&](const auto& message) { receive(now, *from, message, effects); }, received.message);
@@ -139,6 +148,7 @@ const Core::Peer* Core::peer_of(ReplicaId id) const {
 
 Role Core::role() const {
     if (!formed_) return Role::forming;
+    if (!votes()) return Role::learner;
     switch (state_) {
         case State::follower:
         case State::pre_voting:

@@ -6,8 +6,8 @@
 // DARE (Poke and Hoefler, HPDC 2015); the pre-vote and the reads by a round of contact are those of Raft (Ongaro,
 // dissertation, 2014, sections 9.6 and 6.4). Safety rules are cited by number (S1 ...); docs/protocol.md has them all.
 //
-// The files beside this one hold one part each: formation, election, promise, adoption, lanes, replication, follow,
-// keeping, catch_up, reads, heartbeat. Not thread-safe: one thread steps a core.
+// The files beside this one hold one part each: formation, membership, election, promise, adoption, lanes, replication,
+// follow, keeping, catch_up, reads, heartbeat. Not thread-safe: one thread steps a core.
 #pragma once
 
 #include "consensus/core/config.h"
@@ -36,6 +36,9 @@ struct CoreOptions {
     std::array<ReplicaId, kMaxReplicas> members{};  // all, this one among them, in the order in which they campaign
     std::size_t member_count = 0;
     bool form = false;                              // take part in forming a new cluster
+    // Of the cluster that a life of this replica was part of whose memory is lost (S12): it comes into no other one. 0:
+    // none. A replica that has formed none and knows of none comes into the one that there is.
+    std::uint64_t rejoins = 0;
     std::uint64_t election_timeout_ns = 250'000'000;
     std::uint64_t heartbeat_ns = 25'000'000;
     std::uint64_t random_seed = 0;  // for the genesis and for spreading retries; unpredictable in production
@@ -45,7 +48,8 @@ struct CoreOptions {
 // What a replica of durable mode finds on its disk when it starts again.
 struct Recovered {
     std::uint64_t genesis = 0;
-    Config config;
+    Config first_config;  // what the cluster began with, where it is known
+    Config config;        // as of the commit
     bool formed = false;
     Ballot promised;
     Incarnation promised_to;
@@ -105,7 +109,14 @@ class Core {
     Loss loss() const { return loss_; }
     bool forming() const { return !formed_; }
     std::uint64_t genesis() const { return genesis_; }
+    // The newest in the log as far as it is believed (S16), and the newest of what is committed.
     const Config& config() const { return config_; }
+    const ConfigAt& committed_config() const { return committed_config_; }
+    // Of all that stands in the ring. Reads on from the commit: not for every turn.
+    ConfigAt newest_config() const;
+    // Whether this life is counted. One that is not is a learner.
+    bool votes() const { return config_.names(self()); }
+    bool votes(ReplicaId peer) const { return config_.names({peer, peer_of(peer)->incarnation}); }
     bool log_full() const { return log_full_; }
     // Reads wait for the state machine: the driver applies up to commit(), and says so with event::Applied.
     const log::Ring& ring() const { return ring_; }
@@ -132,6 +143,7 @@ class Core {
         bool up = false;
         Incarnation incarnation;    // of the life last connected; 0 before
         bool form_acked = false;
+        bool blank = false;         // it has said that it holds no genesis
         // Candidate's view.
         enum class PreVoted : std::uint8_t { unanswered, granted, refused };
         PreVoted pre_vote = PreVoted::unanswered;
@@ -141,8 +153,9 @@ class Core {
         std::uint64_t open_number = 0;
         std::uint64_t prepare_again_ns = 0;  // when to repeat or renew the prepare; 0: not due
         Lane lane;
-        // Last board seen.
+        // Last board seen, of this life.
         std::uint64_t heartbeats = 0;
+        Position applied;
     };
 
     // The lane into the own ring, and the answer that opened it.
@@ -173,6 +186,14 @@ class Core {
     void receive(Now now, const Peer& from, const Formed& message, Effects& effects);
     void learn_formed(Now now, Effects& effects);
 
+    // membership.cc
+    void receive(Now now, const Peer& from, const Join& message, Effects& effects);
+    std::optional<ConfigAt> config_in_ring(const log::Point& before, const log::VerifiedEntry& entry) const;
+    void take_config(const ConfigAt& config);
+    void replace_lost_voters(Now now, Effects& effects);
+    bool caught_up(const Peer& peer) const;
+    bool keeps_going(const Config& config, ReplicaId newcomer) const;
+
     // election.cc
     void consider_campaign(Now now, Effects& effects);
     std::uint64_t campaign_delay_ns() const;
@@ -185,6 +206,8 @@ class Core {
     void receive(Now now, Peer& from, const Promise& message, Effects& effects);
     void receive(Now now, Peer& from, const Refusal& message, Effects& effects);
     void receive(Now now, const Peer& from, const Campaign& message, Effects& effects);
+    bool suspects() const;
+    void decide(Now now, const Config& config, Effects& effects);
     void count_promises(Now now, Effects& effects);
 
     // promise.cc
@@ -215,6 +238,8 @@ class Core {
     void reopen_lanes(Now now, Effects& effects);
 
     // replication.cc
+    void append_entry(Now now, log::EntryKind kind, BytesView payload);
+    void append_config(Now now, const Config& config, Effects& effects);
     void append_no_op_when_ready(Now now, Effects& effects);
     Position kept_for_majority() const;
     void post_notices(Effects& effects);
@@ -260,7 +285,7 @@ class Core {
     void on(Now now, const event::LogFetched& fetched, Effects& effects);
     void on(Now now, const event::SnapshotFetched& fetched, Effects& effects);
     bool own_log_has(Index index, std::uint64_t checksum);
-    void install(const log::Point& at, Effects& effects);
+    void install(const log::Point& at, const Config& config, Effects& effects);
 
     // reads.cc
     void start_read_round(Effects& effects);
@@ -300,9 +325,10 @@ class Core {
     std::size_t peer_count_ = 0;
     std::size_t own_rank_ = 0;
 
-    // Forming. `genesis_` is 0 until this replica holds it; then it and `config_` never change.
+    // Forming. `genesis_` is 0 until this replica holds it; then it never changes.
     std::uint64_t genesis_ = 0;
-    Config config_;
+    Config first_config_;                // what the cluster began with; none where that is not known
+    bool joins_ = false;                 // comes into a cluster that there is
     bool formation_kept_ = false;
     bool formed_ = false;
     std::uint64_t form_again_ns_ = 0;
@@ -311,6 +337,10 @@ class Core {
     log::Point commit_;
     log::Point applied_;
     log::Point end_;
+    Config config_;                      // the newest up to end_ (S16)
+    Index config_at_;
+    ConfigAt committed_config_;          // the newest up to commit_
+    Position caught_up_at_;              // what a learner has to hold to be taken in: the end, a heartbeat ago
     LapEnds lap_ends_;
     Position low_mark_;
     Index notice_index_;                 // the newest certificate not yet acted upon (S9); 0: none
@@ -353,6 +383,9 @@ class Core {
     std::uint64_t retry_pause_ns_ = 0;   // between pre-votes; doubles
     std::uint64_t campaign_above_ns_ = 0;  // no campaign above a refusal before this
     std::optional<log::Point> own_last_; // the own promise's answer
+    ConfigAt own_config_;                // the newest in all that the last scan found
+    Config deciding_;                    // whose majority the campaign needs (S5)
+    ReplicaId decided_by_;               // whose log named other voters than were asked until then; none
     std::uint64_t elections_started_ = 0;
 
     // Adoption.
@@ -364,6 +397,7 @@ class Core {
         std::size_t reads_open = 0;
         bool failed = false;
         bool verified = false;
+        ConfigAt config;                 // the newest in that log
         log::Point installed;            // the own ring equals the source's up to here
         bool differs = false;            // ... and is to be overwritten from here
     } adoption_;

@@ -39,7 +39,8 @@ void Core::consider_campaign(Now now, Effects& effects) {
 }
 
 void Core::start_pre_vote(Now now, Ballot handed_over, Effects& effects) {
-    if (!config_.names(self()) || loss_ == Loss::corrupt) {  // S5, S14: it could not lead
+    deciding_ = newest_config().config;
+    if (!deciding_.names(self()) || loss_ == Loss::corrupt) {  // S5, S14: it could not lead
         campaign_at_ns_ = now.monotonic_ns + options_.election_timeout_ns;
         return;
     }
@@ -56,7 +57,7 @@ void Core::start_pre_vote(Now now, Ballot handed_over, Effects& effects) {
         peer.pre_vote = Peer::PreVoted::unanswered;
         effects.push(effect::Send{peer.id, PreVote{genesis_, campaign_ballot_, commit_.position, handed_over_}});
     }
-    if (has_majority(config_, [&](Voter voter) { return voter == self(); })) start_campaign(now, effects);
+    if (has_majority(deciding_, [&](Voter voter) { return voter == self(); })) start_campaign(now, effects);
 }
 
 void Core::receive(Now now, const Peer& from, const PreVote& message, Effects& effects) {
@@ -65,7 +66,7 @@ void Core::receive(Now now, const Peer& from, const PreVote& message, Effects& e
     const bool welcome = message.handed_over && message.handed_over == promised_;
     const bool content = state_ == State::leader ? fit_to_lead(now) : hears_leader(now);
     if (message.ballot > promised_ && (welcome || !content)) {
-        reply.better = low_mark_ > message.commit && !LOCKSTEP_PLANTED(adoption_impossible_retried);
+        reply.better = low_mark_ > message.commit && votes() && !LOCKSTEP_PLANTED(adoption_impossible_retried);
         reply.granted = !reply.better;
         if (LOCKSTEP_PLANTED(pre_vote_raises_ballot) && reply.granted) promised_ = message.ballot;
     }
@@ -85,7 +86,7 @@ void Core::receive(Now now, Peer& from, const PreVoteReply& message, Effects& ef
         const Peer* peer = peer_of(voter.id);
         return peer != nullptr && peer->pre_vote == Peer::PreVoted::granted && peer->incarnation == voter.incarnation;
     };
-    if (has_majority(config_, granted)) {
+    if (has_majority(deciding_, granted)) {
         start_campaign(now, effects);
         return;
     }
@@ -95,7 +96,7 @@ void Core::receive(Now now, Peer& from, const PreVoteReply& message, Effects& ef
         return peer != nullptr && peer->up && peer->pre_vote != Peer::PreVoted::refused;
     };
     // Nothing more is to be had from this round: the pause before the next starts now.
-    if (!has_majority(config_, may_grant)) end_campaign(now, retry_pause_ns_);
+    if (!has_majority(deciding_, may_grant)) end_campaign(now, retry_pause_ns_);
 }
 
 void Core::start_campaign(Now now, Effects& effects) {
@@ -109,6 +110,8 @@ void Core::start_campaign(Now now, Effects& effects) {
         drop_lane(peer, Lane::State::none, effects);
     }
     own_last_.reset();
+    deciding_ = newest_config().config;
+    decided_by_ = {};
     make_promise(now, ballot, options_.id, options_.incarnation, 0, effects);
     state_ = State::preparing;
     campaign_ballot_ = ballot;
@@ -130,7 +133,11 @@ void Core::end_campaign(Now now, std::uint64_t pause_ns) {
 void Core::send_prepare(Now now, Peer& peer, Effects& effects) {
     peer.prepare_again_ns = now.monotonic_ns + options_.election_timeout_ns / 8;
     if (state_ == State::preparing && promised_ != campaign_ballot_) return;  // S1: the own promise comes first
-    if (!peer.up || !config_.names({peer.id, peer.incarnation})) return;  // S12: another life is no voter
+    if (!peer.up) return;
+    // S12: a life that is no voter is of no use to a campaign, unless the config that names it may be lost (S14). A
+    // leader has it learn.
+    const Voter life{peer.id, peer.incarnation};
+    if (state_ != State::leader && !deciding_.names(life) && !suspects()) return;
     // One open per ballot until it is answered: a repeat carries the same number, and nothing is fenced twice (S1).
     if (peer.lane.state != Lane::State::opening || peer.lane.incarnation != peer.incarnation) {
         if (peer.lane.incarnation != peer.incarnation) peer.lane.consumed = {};
@@ -138,6 +145,7 @@ void Core::send_prepare(Now now, Peer& peer, Effects& effects) {
         peer.lane.incarnation = peer.incarnation;
         peer.lane.open_number = ++peer.open_number;
     }
+    if (state_ == State::leader && !votes(peer.id)) effects.push(effect::Send{peer.id, Join{genesis_, first_config_}});
     effects.push(effect::Send{peer.id, Prepare{genesis_, campaign_ballot_, peer.lane.open_number}});
 }
 
@@ -168,6 +176,21 @@ void Core::receive(Now now, Peer& from, const Promise& message, Effects& effects
     }
 }
 
+// Whether anybody's promise may leave out what was acknowledged (S14).
+bool Core::suspects() const {
+    return loss_ != Loss::none || std::ranges::any_of(peers(), [](const Peer& peer) {
+        return peer.promise && peer.promise->loss != Loss::none;
+    });
+}
+
+// A majority of `config` is needed from here on: voters that were not asked yet are.
+void Core::decide(Now now, const Config& config, Effects& effects) {
+    deciding_ = config;
+    for (Peer& peer : peers())
+        if (!peer.promise && peer.lane.state != Lane::State::opening) send_prepare(now, peer, effects);
+    count_promises(now, effects);
+}
+
 // S5, S7, S12: only pairs of id and incarnation that the config names are counted, this replica's own among them.
 void Core::count_promises(Now now, Effects& effects) {
     if (!own_last_) return;  // its own fence and scan are not done (S2)
@@ -177,7 +200,8 @@ void Core::count_promises(Now now, Effects& effects) {
         return peer != nullptr && peer->promise && peer->promise_incarnation == voter.incarnation;
     };
     // S14: an answer with a loss may leave out what was acknowledged. A suspect one counts when every voter has
-    // answered, for somebody then has it; a corrupt one never does.
+    // answered, for somebody then has it; a corrupt one never does. What it leaves out may be a config that names more
+    // voters: so every member has to answer, and is heard.
     const auto loss_of = [&](Voter voter) {
         if (voter == self()) return loss_;
         const Peer* peer = peer_of(voter.id);
@@ -185,16 +209,20 @@ void Core::count_promises(Now now, Effects& effects) {
     };
     const auto intact = [&](Voter voter) { return promised(voter) && loss_of(voter) == Loss::none; };
     const auto not_corrupt = [&](Voter voter) { return promised(voter) && loss_of(voter) != Loss::corrupt; };
-    const bool all = std::ranges::all_of(config_.voters.all(), not_corrupt) &&
-                     std::ranges::all_of(config_.next.all(), not_corrupt);
-    if (!all && !has_majority(config_, intact)) return;
+    const bool all = std::ranges::all_of(deciding_.voters.all(), not_corrupt) &&
+                     std::ranges::all_of(deciding_.next.all(), not_corrupt) &&
+                     std::ranges::all_of(peers(), [](const Peer& peer) { return peer.promise.has_value(); });
+    const bool enough = has_majority(deciding_, intact);
+    if (!all && !enough) return;
 
-    // S4: the highest (last ballot, last index); on a tie its own.
+    // S4: the highest (last ballot, last index); on a tie its own. Of the voters that its own newest config names, or
+    // that of the log which named others; and that log is a choice still, so that the choice never goes back.
     Peer* best = nullptr;
     log::Point last = *own_last_;
     for (Peer& peer : peers()) {
-        if (!promised({peer.id, peer.promise_incarnation}) || !config_.names({peer.id, peer.promise_incarnation}))
-            continue;
+        const Voter life{peer.id, peer.promise_incarnation};
+        const bool heard = deciding_.names(life) || own_config_.config.names(life) || peer.id == decided_by_ || !enough;
+        if (!heard || !promised(life)) continue;
         const log::Point& theirs = peer.promise->last;
         bool better = std::tie(theirs.ballot, theirs.index) > std::tie(last.ballot, last.index);
         if (LOCKSTEP_PLANTED(index_before_ballot))
@@ -219,9 +247,8 @@ void Core::receive(Now now, Peer& from, const Refusal& message, Effects& effects
     if (state_ != State::leader) return;
     from.lane.state = Lane::State::none;
     from.prepare_again_ns = now.monotonic_ns + spread(options_.election_timeout_ns);
-    if (!config_.names({from.id, from.incarnation})) return;  // not one to be won (S12)
     if (message.hears_leader) {
-        stop_leading(now, effects);
+        if (votes(from.id)) stop_leading(now, effects);  // by a learner's word no leader gives way (S12)
     } else if (now.monotonic_ns >= campaign_above_ns_) {
         // S1: nobody leads in that ballot, but this voter can only be won by one above it. Rarely, for it ends every
         // proposal under way.

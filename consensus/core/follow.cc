@@ -5,6 +5,7 @@
 #include "log/planted.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace lockstep::core {
 
@@ -24,6 +25,7 @@ void Core::on(Now, const event::Look& look, Effects&) {
 
     log::Point at = end_;
     Index certified;
+    std::optional<ConfigAt> config;  // not believed yet
     for (int entries = 0;; ++entries) {
         if (entries >= kEntriesPerLook && at == end_) {
             look_again_ = true;
@@ -32,11 +34,18 @@ void Core::on(Now, const event::Look& look, Effects&) {
         }
         const auto entry = log::next_entry(ring_, at, look.limit);
         if (!entry) break;
+        if (entry->header.kind == log::EntryKind::config) {
+            config = config_in_ring(at, *entry);
+            if (!config) break;
+        }
         at = entry->end;
         certified = std::max(certified, Index{entry->header.commit});
         // S8: believed up to the last entry of the promised ballot. What stands behind it may be of an older ballot,
         // and about to be overwritten.
-        if (at.ballot == promised_ || LOCKSTEP_PLANTED(tail_believed)) end_ = at;
+        if (at.ballot == promised_ || LOCKSTEP_PLANTED(tail_believed)) {
+            end_ = at;
+            if (config) take_config(*std::exchange(config, std::nullopt));
+        }
         if (LOCKSTEP_PLANTED(certificate_needs_own_ballot) && at.ballot != promised_) continue;
         if (at.index == notice_index_ && at.checksum == notice_checksum_) certified = at.index;
         if (at.index == notice_index_ && LOCKSTEP_PLANTED(certificate_unchecked)) certified = at.index;
@@ -78,8 +87,11 @@ void Core::commit_up_to(Index index) {
     log::Point at = commit_;
     while (at.index < index && at.index < end_.index) {
         const Position start = at.position;
-        at = log::step_over_verified(ring_, at);
-        if (log::is_pad(ring_, start)) lap_ends_.note_pad(start);
+        log::EntryHeader header;
+        at = log::step_over_verified(ring_, at, header);
+        if (header.kind == log::EntryKind::pad) lap_ends_.note_pad(start);
+        if (header.kind == log::EntryKind::config)
+            committed_config_ = config_in(BytesView(ring_.at(start) + sizeof header, header.length), at.index);
     }
     if (at.index > commit_.index) set_commit(at);
 }
@@ -133,9 +145,10 @@ void Core::on(Now now, const event::Reported& reported, Effects& effects) {
 void Core::on(Now now, const event::Applied& applied, Effects& effects) {
     LOCKSTEP_CHECK_OP(applied.to.index.value, >=, applied_.index.value);
     LOCKSTEP_CHECK_OP(applied.to.index.value, <=, commit_.index.value);
-    applied_ = applied.to;
+    const Index before = std::exchange(applied_, applied.to).index;
     report_consumed(false, effects);
     if (state_ == State::leader) {
+        if (before < config_at_) replace_lost_voters(now, effects);  // one change done, perhaps there is another
         append_no_op_when_ready(now, effects);
         finish_reads(effects);
     } else if (state_ == State::adopting && adoption_.verified) {

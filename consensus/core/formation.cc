@@ -5,18 +5,19 @@
 
 namespace lockstep::core {
 
-// The former is the member that campaigns first. All that it needs is that every other member is there once.
+// The former is the member that campaigns first. All that it needs is that every other member is there once, and says
+// that it holds nothing: where one does there is a cluster already, and this replica has a place in that at most (S12).
 void Core::form(Now now, Effects& effects) {
     if (!options_.form || formed_ || now.monotonic_ns < form_again_ns_) return;
     form_again_ns_ = now.monotonic_ns + options_.heartbeat_ns * 2;
     if (own_rank_ != 0) {
         // The former may have lost our answer, or we its last word.
         Peer* former = peer_of(options_.members[0]);
-        if (formation_kept_) effects.push(effect::Send{former->id, FormAck{genesis_}});
+        if (genesis_ == 0 || formation_kept_) effects.push(effect::Send{former->id, FormAck{genesis_}});
         return;
     }
     if (genesis_ == 0) {
-        if (!std::ranges::all_of(peers(), [](const Peer& peer) { return peer.up; })) return;
+        if (!std::ranges::all_of(peers(), [](const Peer& peer) { return peer.up && peer.blank; })) return;
         while (genesis_ == 0) genesis_ = random_.next();
         config_.voters.add(self());
         for (const Peer& peer : peers()) config_.voters.add({peer.id, peer.incarnation});
@@ -35,6 +36,9 @@ void Core::on(Now now, const event::FormationKept& kept, Effects& effects) {
     ring_.set_genesis(genesis_);
     scratch_.set_genesis(genesis_);
     commit_ = applied_ = end_ = to_keep_ = kept_ = kept_commit_ = log::Point{{}, {}, genesis_, {}, 0};
+    first_config_ = config_;
+    committed_config_ = {{}, config_};
+    if (joins_) return learn_formed(now, effects);
     form_again_ns_ = 0;
     form(now, effects);
     if (own_rank_ == 0 && peer_count_ == 0) learn_formed(now, effects);
@@ -54,6 +58,12 @@ void Core::receive(Now, const Peer& from, const Form& message, Effects& effects)
 }
 
 void Core::receive(Now now, Peer& from, const FormAck& message, Effects& effects) {
+    if (own_rank_ == 0 && message.genesis == 0) {
+        from.blank = true;
+        if (genesis_ != 0) return;
+        form_again_ns_ = 0;
+        return form(now, effects);
+    }
     if (own_rank_ != 0 || message.genesis != genesis_ || !formation_kept_) return;
     if (!config_.names({from.id, from.incarnation})) return;
     from.form_acked = true;
@@ -72,7 +82,7 @@ void Core::receive(Now now, const Peer&, const Formed& message, Effects& effects
 void Core::learn_formed(Now now, Effects& effects) {
     if (formed_) return;
     formed_ = true;
-    effects.push(effect::KeepFormation{genesis_, config_, true});
+    effects.push(effect::KeepFormation{genesis_, first_config_, true});
     campaign_at_ns_ = now.monotonic_ns + campaign_delay_ns();
 }
 

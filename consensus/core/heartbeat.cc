@@ -24,9 +24,12 @@ void Core::beat(Now now, Effects& effects) {
     report_consumed(true, effects);
     notice_blocked(effects);
     if (catching_up()) fetch(effects);
-    if (state_ == State::leader)
+    if (state_ == State::leader) {
         for (Peer& peer : peers())
             if (peer.lane.state == Lane::State::detached && peer.up) say_behind(peer, effects);
+        replace_lost_voters(now, effects);
+        caught_up_at_ = end_.position;
+    }
     publish(now, effects);
 }
 
@@ -44,8 +47,10 @@ void Core::publish(Now now, Effects& effects) {
 
 void Core::on(Now now, const event::BoardRead& read, Effects& effects) {
     Peer* peer = peer_of(read.peer);
-    if (peer == nullptr || !formed_) return;
+    if (peer == nullptr) return;
     const transport::Board& board = read.board;
+    peer->applied = std::max(peer->applied, board.applied);
+    if (!formed_) return;
     const bool alive = board.heartbeats > peer->heartbeats || LOCKSTEP_PLANTED(stale_heartbeat_heard);
     peer->heartbeats = std::max(peer->heartbeats, board.heartbeats);
     highest_seen_ = std::max(highest_seen_, board.promised);
@@ -74,7 +79,7 @@ std::uint64_t Core::idle_ns(Now now) const {
     const auto contact = [&](Voter voter) {
         if (voter == self()) return now.monotonic_ns;
         const Peer* peer = peer_of(voter.id);
-        return peer == nullptr ? 0 : peer->lane.contact_ns;
+        return peer == nullptr || peer->lane.incarnation != voter.incarnation ? 0 : peer->lane.contact_ns;
     };
     std::uint64_t since = majority_reached<std::uint64_t>(config_, contact);
     const bool waits = no_op_.index == Index{} || end_.index > commit_.index;

@@ -20,11 +20,18 @@ struct Form {
 };
 // ... each answers once it has kept that (the marker is written) ...
 struct FormAck {
-    std::uint64_t genesis = 0;
+    std::uint64_t genesis = 0;  // 0: it holds none yet, and is there to form
 };
 // ... and when all have, it lets them begin.
 struct Formed {
     std::uint64_t genesis = 0;
+};
+
+// From a leader to a life that no config of its log names (S12): this is the log of the cluster. The voters are those
+// that the cluster began with, which stand in no entry; none where the sender's log does not reach back to there.
+struct Join {
+    std::uint64_t genesis = 0;
+    Config voters;
 };
 
 // Would you promise? Changes nothing at the receiver (S3).
@@ -89,6 +96,6 @@ struct Campaign {
 };
 
 using Message =
-    std::variant<Form, FormAck, Formed, PreVote, PreVoteReply, Prepare, Promise, Refusal, Campaign, Behind>;
+    std::variant<Form, FormAck, Formed, Join, PreVote, PreVoteReply, Prepare, Promise, Refusal, Campaign, Behind>;
 
 }  // namespace lockstep::core

@@ -101,13 +101,15 @@ void Core::on(Now now, const event::Fenced& fenced, Effects& effects) {
     const log::Point last = LOCKSTEP_PLANTED(scan_before_fence) ? incoming_.answer.last : scan_to_true_end();
     // S8: nothing above the commit is believed until the new ballot's leader has written behind it.
     end_ = commit_;
+    take_config(committed_config_);
     keep_anew();
     looked_limit_ = {};
 
     if (incoming_.holder == options_.id) {
         incoming_.state = Incoming::State::none;
         own_last_ = last;
-        if (state_ == State::preparing) count_promises(now, effects);
+        if (state_ != State::preparing) return;
+        decide(now, own_config_.config, effects);
         return;
     }
     if (incoming_.behind) {
@@ -126,7 +128,7 @@ void Core::on(Now now, const event::Fenced& fenced, Effects& effects) {
                                .open_number = incoming_.open_number,
                                .last = last,
                                .commit = commit_,
-                               .config = {},
+                               .config = own_config_.at,
                                .low_mark = low_mark_,
                                .consumed = consumed(),
                                .loss = loss_,
@@ -157,8 +159,10 @@ log::Point Core::scan_to_true_end() {
     lap_ends_.forget_from(commit_.position);
     log::Point last = commit_;
     Index certified;
+    own_config_ = committed_config_;
     while (const auto entry = log::next_entry(ring_, last, log::kNoLimit)) {
         if (entry->header.kind == log::EntryKind::pad) lap_ends_.note_pad(entry->start);
+        if (entry->header.kind == log::EntryKind::config) own_config_ = config_in(entry->payload, entry->end.index);
         certified = std::max(certified, Index{entry->header.commit});
         last = entry->end;
         if (last.index == notice_index_ && last.checksum == notice_checksum_ &&
@@ -179,6 +183,7 @@ void Core::stop_leading(Now now, Effects& effects) {
     effects.push(effect::ProposalsLost{});
     low_mark_ = std::max(low_mark_, Position{std::max(end_.position.value, ring_.bytes()) - ring_.bytes()});
     end_ = commit_;
+    take_config(committed_config_);
     keep_anew();
     no_op_ = {};
     log_full_ = false;

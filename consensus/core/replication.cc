@@ -35,10 +35,29 @@ Proposed Core::propose(Now now, BytesView command, Effects& effects) {
         return Proposed::not_yet;
     }
     if (end_.index == commit_.index) commit_rose_ns_ = now.monotonic_ns;  // it starts to wait now
-    const Position before = end_.position;
-    const Position start = log::append(ring_, end_, log::EntryKind::command, stamp(now), command);
-    if (start != before) lap_ends_.note_pad(before);
+    append_entry(now, log::EntryKind::command, command);
     return Proposed::appended;
+}
+
+inline void Core::append_entry(Now now, log::EntryKind kind, BytesView payload) {
+    const Position before = end_.position;
+    const Position start = log::append(ring_, end_, kind, stamp(now), payload);
+    if (start != before) lap_ends_.note_pad(before);
+}
+
+// S16: in effect at once. Where there is no room the next heartbeat tries again.
+void Core::append_config(Now now, const Config& config, Effects& effects) {
+    const std::string bytes = bytes_of(config);
+    const Position new_end = end_.position + log::bytes_to_append(ring_, end_.position, bytes.size());
+    const ConfigAt before{config_at_, config_};
+    take_config({config_at_, config});  // what its majority may yet need is kept
+    const bool room = make_room(now, new_end, false, effects);
+    take_config(before);
+    if (!room) return;
+    if (end_.index == commit_.index) commit_rose_ns_ = now.monotonic_ns;  // it starts to wait now
+    append_entry(now, log::EntryKind::config, std::as_bytes(std::span(bytes)));
+    take_config({end_.index, config});
+    advance_commit(now);  // a cluster of one
 }
 
 // S6: once a majority holds the adopted log, one entry of the own ballot, with which all before it commits.
@@ -107,7 +126,7 @@ bool Core::make_room(Now now, Position new_end, bool may_use_reserve, Effects& e
 bool Core::flush(Now now, Effects& effects) {
     keep_log(now, false, effects);
     if (state_ != State::leader) return false;
-    if (peer_count_ == 0) advance_commit(now);  // alone, nothing lands elsewhere that would
+    if (config_.voters.size() == 1) advance_commit(now);  // alone, nothing lands elsewhere that would
     start_read_round(effects);
     bool more = false;
     for (Peer& peer : peers())
@@ -255,6 +274,8 @@ void Core::set_commit(const log::Point& to) {
     LOCKSTEP_CHECK_OP(to.position.value, >=, commit_.position.value);
     LOCKSTEP_CHECK_OP(to.position.value, <=, end_.position.value);
     commit_ = to;
+    if (config_at_ > committed_config_.at && config_at_ <= commit_.index) committed_config_ = {config_at_, config_};
+    if (committed_config_.at > config_at_) take_config(committed_config_);
     if (loss_ != Loss::none && made_up_for()) loss_ = Loss::none;
 }
 

@@ -1,6 +1,5 @@
 #include "consensus/replica/catch_up.h"
 
-#include "consensus/replica/config_bytes.h"
 #include "transport/logger.h"
 
 #include <algorithm>
@@ -11,6 +10,7 @@ namespace lockstep::replica {
 namespace {
 
 constexpr std::uint64_t kBacklogRings = 4;  // of memory, for one that takes long
+static_assert(core::kMaxConfigBytes <= log::SnapshotMeta::kMaxConfigBytes);
 
 }  // namespace
 
@@ -115,6 +115,8 @@ void CatchUp::take_snapshot_if_due(std::uint64_t now_ns, const core::Core& core)
                          at.index.value - taken_at_.index.value >= options_.triggers.entries));
     const bool wanted = supplier_.wants_snapshot() && now_ns >= retry_at_ns_;
     if ((!grown && !wanted && asked_.empty()) || (at.index <= taken_at_.index && !anew)) return;
+    // It names those who vote at its index; where they are about to change, it waits until that is applied.
+    if (core.committed_config().at > at.index) return;
     auto view = state_machine_.snapshot();
     if (!view) {
         has_snapshots_ = false;
@@ -126,7 +128,7 @@ void CatchUp::take_snapshot_if_due(std::uint64_t now_ns, const core::Core& core)
     taken_at_ = at;
     if (storage_ == nullptr) backlog_.start(at.position);
     store_.take(log::SnapshotMeta{options_.cluster_id, core.genesis(), core.ring().bytes(), at,
-                                  bytes_of(core.config())},
+                                  bytes_of(core.committed_config().config)},
                 std::move(view));
 }
 

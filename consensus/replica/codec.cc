@@ -45,6 +45,13 @@ void put(const core::FormAck& message, Control& out) { out.mutable_form_ack()->s
 
 void put(const core::Formed& message, Control& out) { out.mutable_formed()->set_genesis(message.genesis); }
 
+void put(const core::Join& message, Control& out) {
+    Control::Join& to = *out.mutable_join();
+    to.set_genesis(message.genesis);
+    put(message.voters.voters, *to.mutable_voters());
+    put(message.voters.next, *to.mutable_next());
+}
+
 void put(const core::PreVote& message, Control& out) {
     Control::PreVote& to = *out.mutable_pre_vote();
     to.set_genesis(message.genesis);
@@ -179,9 +186,13 @@ core::Message take(const Control::Form& from, Taker& t) {
     return message;
 }
 
-core::Message take(const Control::FormAck& from, Taker& t) { return core::FormAck{t.genesis(from.genesis())}; }
+core::Message take(const Control::FormAck& from, Taker&) { return core::FormAck{from.genesis()}; }
 
 core::Message take(const Control::Formed& from, Taker& t) { return core::Formed{t.genesis(from.genesis())}; }
+
+core::Message take(const Control::Join& from, Taker& t) {
+    return core::Join{t.genesis(from.genesis()), {t.voters("voters", from.voters()), t.voters("next", from.next())}};
+}
 
 core::Message take(const Control::PreVote& from, Taker& t) {
     return core::PreVote{.genesis = t.genesis(from.genesis()),
@@ -250,6 +261,7 @@ core::Message take(const Control& control, Taker& t) {
         case Control::kForm: return take(control.form(), t);
         case Control::kFormAck: return take(control.form_ack(), t);
         case Control::kFormed: return take(control.formed(), t);
+        case Control::kJoin: return take(control.join(), t);
         case Control::kPreVote: return take(control.pre_vote(), t);
         case Control::kPreVoteReply: return take(control.pre_vote_reply(), t);
         case Control::kPrepare: return take(control.prepare(), t);

@@ -96,6 +96,7 @@ Options to_options(const proto::Config& config) {
     }
     options.data_folder = config.data_folder();
     options.form = config.form();
+    options.join = config.join();
     if (config.has_ring_bytes()) options.ring_bytes = config.ring_bytes();
     if (config.has_election_timeout_ms()) options.election_timeout_ms = config.election_timeout_ms();
     if (config.has_heartbeat_ms()) options.heartbeat_ms = config.heartbeat_ms();

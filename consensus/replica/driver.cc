@@ -349,6 +349,20 @@ std::string Driver::lane_text(const core::Lane& lane) const {
     return "none";
 }
 
+// What keeps a voter without a leader, if it is that too few others are there.
+std::string Driver::missing_text() const {
+    if (core_.leader() || !core_.votes()) return {};
+    const auto there = [&](core::Voter voter) {
+        return voter.id == options_.id || (core_.connected(voter.id) && core_.votes(voter.id));
+    };
+    if (core::has_majority(core_.config(), there)) return {};
+    std::string missing;
+    for (const core::Voter& voter : core_.config().voters.all())
+        if (!there(voter)) missing += (missing.empty() ? "" : ", ") + lockstep::to_string(voter.id);
+    return "no leader without a majority: " + missing + " are not there as the voters that they were; if too many "
+           "of them have lost what they held, see 'lockstep recover'";
+}
+
 Status Driver::status() const {
     Status status;
     status.id = options_.id;
@@ -363,15 +377,19 @@ Status Driver::status() const {
     status.durable = core_.kept().position;
     status.snapshot = catch_up_.newest_snapshot();
     status.snapshot_ns = snapshot_ns_;
-    if (core_.forming()) status.note = "waits until every replica of the config has been started with --form";
+    if (core_.forming())
+        status.note = options_.form ? "waits until every replica of the config has been started with --form"
+                                    : "waits for the leader of its cluster to take it in";
+    else if (!core_.votes()) status.note = "learns: it does not vote before a config of the log names this life of it";
+    if (const std::string missing = missing_text(); !missing.empty()) status.note = missing;
     if (core_.catching_up()) status.note = catch_up_.text();
     if (core_.log_full()) status.note = "log full: not even a no-op fits before more is applied";
     for (std::size_t i = 0; i < options_.member_count; ++i) {
         const ReplicaId id = options_.members[i];
         if (id == options_.id) continue;
         const core::Lane& lane = core_.lane_to(id);
-        status.peers.push_back({id, core_.connected(id), fabric_.path(id), lane_text(lane), lane.landed.position,
-                                lane.consumed});
+        status.peers.push_back({id, core_.connected(id), core_.votes(id), fabric_.path(id), lane_text(lane),
+                                lane.landed.position, lane.consumed});
     }
     status.entries_committed = entries_committed_;
     status.writes_posted = core_.writes_posted();

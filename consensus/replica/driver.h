@@ -107,6 +107,7 @@ class Driver {
     void take_requests();
     void reject(Replica::Done& done, Reason reason) const;
     std::string lane_text(const core::Lane& lane) const;
+    std::string missing_text() const;
 
     transport::Fabric& fabric_;
     RequestQueue& queue_;

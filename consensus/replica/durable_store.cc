@@ -3,8 +3,10 @@
 #include "transport/logger.h"
 
 #include <chrono>
+#include <filesystem>
 #include <cstring>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace lockstep::replica {
@@ -27,21 +29,37 @@ class Progress {
     std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + std::chrono::seconds(1);
 };
 
+// The log of a life that is gone is kept for people to read, until the next one takes its place.
+Result<void> set_aside(const std::string& folder) {
+    std::error_code error;
+    if (!std::filesystem::exists(folder, error)) return {};
+    auto lock = log::FolderLock::take(folder);
+    if (!lock) return std::move(lock).error();
+    std::filesystem::remove_all(folder + ".before", error);
+    if (!error) std::filesystem::rename(folder, folder + ".before", error);
+    if (error) return Error("cannot set " + folder + " aside as " + folder + ".before: " + error.message());
+    return {};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<DurableStore>> DurableStore::open(const Options& options, StateMachine& state_machine,
                                                          Incarnation fresh) {
-    auto formation = FormationFile::open(options);
+    auto formation = FormationFile::open(options, fresh);
     if (!formation) return std::move(formation).error();
     const std::string& data = options.data_folder;
     const std::string folder = data + "/log";
+    // S12: what is on disk behind memory that is gone is nothing to come back with.
+    const bool rejoins = options.durability == Durability::persist_async && formation.value().kept();
+    if (rejoins)
+        if (auto aside = set_aside(folder); !aside) return std::move(aside).error().within("data folder " + data);
     auto disk = log::PosixDisk::open(folder);
     if (!disk) return std::move(disk).error();
     auto lock = log::FolderLock::take(folder);
     if (!lock) return std::move(lock).error();
     auto reading = log::PosixDisk::open(folder);
     if (!reading) return std::move(reading).error();
-    auto snapshots = SnapshotFolder::open(data + "/snapshots", false);
+    auto snapshots = SnapshotFolder::open(data + "/snapshots", rejoins);
     if (!snapshots) return std::move(snapshots).error();
     auto copy = MappedMemory::map(options.ring_bytes);
     if (!copy) return std::move(copy).error();
@@ -54,23 +72,25 @@ Result<std::unique_ptr<DurableStore>> DurableStore::open(const Options& options,
                         formed ? formed->voters : core::Config{}, store->snapshots_->store(), state_machine,
                         Progress(options.id));
     if (!found) return std::move(found).error().within("data folder " + data);
-    if (formed && !found.value())
+    if (formed && !found.value() && !rejoins)
         return Error("data folder " + data + " says that this replica is part of a cluster, but " + folder +
-                     " holds no log: if its disk is lost, it must not come back as if it were not; the others go on "
-                     "while they are a majority");
+                     " holds no log: if its disk is lost, it must not come back as if it were not. Give it an empty "
+                     "data folder and start it with join (--join): the others take it in while they are a majority");
     if (!formed && found.value())
         return Error(folder + " holds a log, but " + data + " says of no cluster: it was copied in part, or is " +
                      "another's. Give this replica an empty data folder, or the whole of its own");
-    if (formed && found.value()->core.genesis != formed->genesis)
+    if (found.value() && found.value()->core.genesis != formed->genesis)
         return Error("the log in " + folder + " is of another cluster than " + data + "/formation says");
     store->found_ = std::move(found).value();
     if (store->found_) {
         core::Recovered& core = store->found_->core;
         core.formed = formed->formed;
         store->incarnation_ = store->found_->log.hard.incarnation;
-        if (!core.config.names({options.id, store->incarnation_}))
-            return Error("the log in " + folder + " is none of the voters that " + data +
-                         "/formation names: it was copied from somewhere else");
+        const bool own = formed->life ? formed->life == store->incarnation_
+                                      : formed->voters.names({options.id, store->incarnation_});
+        if (!own)
+            return Error("the log in " + folder + " is of another life of this replica than " + data +
+                         "/formation: it was copied from somewhere else");
         logger().info("{}: came back with its log up to index {}, committed {}", to_string(options.id),
                       to_string(store->found_->log.end.index), to_string(core.commit.index));
         if (core.loss != core::Loss::none)

@@ -1,6 +1,5 @@
 #include "consensus/replica/fetcher.h"
 
-#include "consensus/replica/config_bytes.h"
 #include "transport/logger.h"
 
 #include <algorithm>
@@ -81,7 +80,7 @@ void Fetcher::take(std::uint64_t now_ns, const SnapshotOutcome& outcome, std::ve
 
 void Fetcher::say_fetched(const log::SnapshotName& name, const log::SnapshotMeta& meta,
                           std::vector<core::Event>& events) {
-    auto config = config_of(meta.config);
+    auto config = core::config_of(meta.config);
     if (meta.genesis != genesis_ || meta.ring_bytes != scratch_.bytes() || meta.at != name.at || !config) {
         trouble_ = "it is of another cluster";
         logger().error("a snapshot from {} is of another cluster, or says of no config", to_string(fetch_.peer));

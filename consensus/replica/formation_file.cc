@@ -70,6 +70,7 @@ Result<void> sync_folder(const std::string& folder) {
 struct Parsed {
     Formation formation;
     core::Config voters;
+    Incarnation life;
 };
 
 std::optional<std::uint64_t> number(std::string_view text, int base, std::uint64_t most) {
@@ -96,7 +97,7 @@ Result<Parsed> parse(std::istream& in, const std::string& path) {
         return Error(path + " is not a formation file of this version: its first line is not '" + kFirstLine + "'");
     Parsed parsed;
     Formation& formation = parsed.formation;
-    std::size_t count = 0;
+    std::optional<std::uint64_t> count;
     while (std::getline(in, line)) {
         const std::size_t colon = line.find(": ");
         if (colon == std::string::npos) return Error(path + ": '" + line + "' is no 'key: value' line");
@@ -107,16 +108,18 @@ Result<Parsed> parse(std::istream& in, const std::string& path) {
         else if (key == "replica") formation.replica = value;
         else if (key == "formed") formation.formed = value == "yes";
         else if (key == "durability") formation.durability = value;
-        else if (key == "voters") count = number(value, 10, kMaxReplicas).value_or(0);
+        else if (key == "life") parsed.life.value = number(value, 16, ~std::uint64_t{0}).value_or(0);
+        else if (key == "voters") count = value == "0" ? 0 : number(value, 10, kMaxReplicas);
         else if (key != "voter") return Error(path + ": unknown key '" + key + "'");
         if (key != "voter") continue;
         const auto one = voter(value);
         if (!one || !parsed.voters.voters.add(*one))
             return Error(path + ": '" + value + "' is no voter, or one too many: the file is damaged");
     }
-    if (count == 0 || count != parsed.voters.voters.size())
+    if (!count || *count != parsed.voters.voters.size())
         return Error(path + " names " + std::to_string(parsed.voters.voters.size()) +
-                     " voters where it says that there are " + std::to_string(count) + ": the file is damaged");
+                     " voters where it says that there are " + (count ? std::to_string(*count) : "none") +
+                     ": the file is damaged");
     if (formation.genesis.size() != 16 || !number(formation.genesis, 16, ~std::uint64_t{0}))
         return Error(path + ": the genesis is missing or not sixteen digits");
     return parsed;
@@ -160,7 +163,7 @@ Result<void> abandon_formation(const std::string& data_folder, const std::string
 
 namespace replica {
 
-Result<FormationFile> FormationFile::open(const Options& options) {
+Result<FormationFile> FormationFile::open(const Options& options, Incarnation fresh) {
     std::error_code error;
     std::filesystem::create_directories(options.data_folder, error);
     if (error) return Error("cannot make data folder " + options.data_folder + ": " + error.message());
@@ -170,11 +173,11 @@ Result<FormationFile> FormationFile::open(const Options& options) {
     const bool there = std::filesystem::exists(path, error);
     if (error) return Error("cannot look for " + path + ": " + error.message());
     if (!there) {
-        if (!options.form)
-            return Error(
-                "data folder " + options.data_folder +
-                " holds no cluster: start every replica of the config once with form set (--form) to make one");
-        return FormationFile(options);
+        if (!options.form && !options.join)
+            return Error("data folder " + options.data_folder +
+                         " holds no cluster: start every replica of the config once with form set (--form) to make a "
+                         "new one, or this one with join (--join) if there is one and it has lost its disk");
+        return FormationFile(options, fresh);
     }
     auto parsed = read_file(options.data_folder);
     if (!parsed) return std::move(parsed).error();
@@ -184,30 +187,25 @@ Result<FormationFile> FormationFile::open(const Options& options) {
     if (!formation.formed && !has_log)
         return Error("data folder " + options.data_folder + ": " + which + " began to form a cluster (genesis " +
                      formation.genesis + ") and ended before it knew that all had; if none of the replicas " +
-                     "got further, stop them all and abandon that genesis on each, then form again");
-    // A log of persist_async has no promises beside it, and is none to come back with (S1, S12).
+                     "got further, stop them all and abandon that genesis on each, then form again; or, if there is a "
+                     "cluster, give this replica an empty data folder and start it with join (--join)");
     const std::string was = !formation.durability.empty() ? formation.durability : has_log ? "durable" : "memory";
     if (was != to_string(options.durability))
         return Error("data folder " + options.data_folder + ": " + which + " was formed with durability '" + was +
                      "', and the config says '" + to_string(options.durability) + "': say '" + was + "'");
-    if (options.durability == Durability::durable) {
-        FormationFile file(options);
-        file.kept_ = KeptFormation{*number(formation.genesis, 16, ~std::uint64_t{0}), parsed.value().voters,
-                                   formation.formed};
-        return file;
-    }
-    return Error(
-        "data folder " + options.data_folder + ": " + which +
-        " kept its log in memory, which is gone; with durability '" + was + "' it cannot come back into its cluster: "
-        "the others go on while they are a majority. For a new, empty cluster give every replica a new data folder" +
-        (has_log ? "; what got to disk before it ended, 'lockstep log' reads" : ""));
+    // A log of persist_async has no promises beside it, and is none to come back with (S1, S12).
+    const bool durable = options.durability == Durability::durable;
+    FormationFile file(options, durable ? parsed.value().life : fresh);
+    file.kept_ = KeptFormation{*number(formation.genesis, 16, ~std::uint64_t{0}), parsed.value().voters,
+                               formation.formed, parsed.value().life};
+    return file;
 }
 
 Result<void> FormationFile::keep(std::uint64_t genesis, const core::Config& voters, bool formed) {
     std::ostringstream text;
     text << kFirstLine << "\ngenesis: " << hex(genesis) << "\ncluster: " << cluster_id_
          << "\nreplica: " << int{id_.value} << "\ndurability: " << to_string(durability_)
-         << "\nformed: " << (formed ? "yes" : "no")
+         << "\nformed: " << (formed ? "yes" : "no") << "\nlife: " << to_string(life_)
          << "\nvoters: " << voters.voters.size() << "\n";
     for (const core::Voter& voter : voters.voters.all())
         text << "voter: " << int{voter.id.value} << " " << to_string(voter.incarnation) << "\n";

@@ -47,6 +47,8 @@ const char* to_string(Role role) {
     switch (role) {
         case Role::forming:
             return "forming";
+        case Role::learner:
+            return "learner";
         case Role::follower:
             return "follower";
         case Role::candidate:

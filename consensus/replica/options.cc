@@ -202,6 +202,9 @@ std::optional<OptionProblem> find_problem(const Options& options) {
     }
     if (Problem problem = check_members(options)) return problem;
     if (Problem problem = check_data_folder(options.data_folder)) return problem;
+    if (options.form && options.join)
+        return OptionProblem{"join", {}, "is set, and so is form: one comes into the cluster that there is, the other "
+                                         "makes a new one"};
     if (Problem problem = check_ring(options.ring_bytes)) return problem;
     if (Problem problem = check_times(options)) return problem;
     if (Problem problem = check_range("max_queued_proposals", options.max_queued_proposals)) return problem;

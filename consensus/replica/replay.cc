@@ -17,8 +17,9 @@ class Replay {
     using Restore = std::function<Result<void>()>;
 
     // Without a snapshot `start` is where the log begins.
-    Replay(StateMachine& state_machine, const log::Point& start, const log::Point& begin, Restore restore)
-        : state_machine_(state_machine), commit_(start), restore_(std::move(restore)) {
+    Replay(StateMachine& state_machine, const log::Point& start, const core::Config& config, const log::Point& begin,
+           Restore restore)
+        : state_machine_(state_machine), commit_(start), config_(config), restore_(std::move(restore)) {
         if (begin == start) begin_here();
     }
 
@@ -48,6 +49,8 @@ class Replay {
                 if (one.kind == log::EntryKind::command)
                     batch_.push_back({one.end.index, one.end.ballot, one.end.timestamp_ns,
                                       BytesView(bytes_).subspan(one.offset, one.bytes)});
+                if (one.kind == log::EntryKind::config)
+                    config_ = core::config_in(BytesView(bytes_).subspan(one.offset, one.bytes), one.end.index).config;
             }
             commit_ = waiting_[count - 1].end;
             if (batch_.empty()) continue;
@@ -57,6 +60,7 @@ class Replay {
         forget(count);
     }
     const log::Point& commit() const { return commit_; }
+    const core::Config& config() const { return config_; }  // as of the commit (S16)
 
  private:
     struct Waiting {
@@ -82,6 +86,7 @@ class Replay {
 
     StateMachine& state_machine_;
     log::Point commit_;
+    core::Config config_;
     const Restore restore_;
     bool begun_ = false;
     std::optional<Error> failed_;
@@ -96,7 +101,7 @@ class Replay {
 // snapshot's point; the state machine is as it was then.
 Result<std::optional<Replayed>> replay_from(const SnapshotStore::Held* snapshot, const log::HardState& hard,
                                             log::Disk& disk, const log::Identity& identity, log::Ring& ring,
-                                            const core::Config& voters, SnapshotStore& snapshots,
+                                            const core::Config& first_config, SnapshotStore& snapshots,
                                             StateMachine& state_machine,
                                             const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
     const auto restore = [&]() -> Result<void> {
@@ -104,7 +109,14 @@ Result<std::optional<Replayed>> replay_from(const SnapshotStore::Held* snapshot,
         if (!source) return std::move(source).error();
         return state_machine.restore(*source.value());
     };
-    Replay replay(state_machine, snapshot != nullptr ? snapshot->name.at : hard.base, hard.base,
+    core::Config config = first_config;
+    if (snapshot != nullptr) {
+        auto named = core::config_of(snapshot->meta.config);
+        if (!named)
+            return std::move(named).error().within("the snapshot of index " + to_string(snapshot->name.at.index));
+        config = named.value();
+    }
+    Replay replay(state_machine, snapshot != nullptr ? snapshot->name.at : hard.base, config, hard.base,
                   snapshot != nullptr ? Replay::Restore(restore) : Replay::Restore());
     log::RecoverOptions options;
     options.visit = [&](const log::VerifiedEntry& entry) { replay.see(entry); };
@@ -124,7 +136,8 @@ Result<std::optional<Replayed>> replay_from(const SnapshotStore::Held* snapshot,
     replay.apply();
     if (auto settled = log::settle(disk, log); !settled) return std::move(settled).error();
     const core::Recovered core{.genesis = log.hard.genesis,
-                               .config = voters,
+                               .first_config = first_config,
+                               .config = replay.config(),
                                .formed = true,
                                .promised = log.hard.promised,
                                .promised_to = log.hard.promised_to,
@@ -138,7 +151,7 @@ Result<std::optional<Replayed>> replay_from(const SnapshotStore::Held* snapshot,
 }  // namespace
 
 Result<std::optional<Replayed>> replay(log::Disk& disk, const log::Identity& identity, log::Ring ring,
-                                       const core::Config& voters, SnapshotStore& snapshots,
+                                       const core::Config& first_config, SnapshotStore& snapshots,
                                        StateMachine& state_machine,
                                        const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
     auto read = log::read_hard_state(disk);
@@ -149,14 +162,15 @@ Result<std::optional<Replayed>> replay(log::Disk& disk, const log::Identity& ide
     // here: those of before still are.
     for (const SnapshotStore::Held& held : snapshots.held()) {
         if (held.meta.genesis != hard.genesis || held.name.at.index < hard.base.index) continue;
-        auto replayed = replay_from(&held, hard, disk, identity, ring, voters, snapshots, state_machine, progress);
+        auto replayed =
+            replay_from(&held, hard, disk, identity, ring, first_config, snapshots, state_machine, progress);
         if (!replayed || replayed.value()) return replayed;
     }
     if (hard.base.index != Index{})
         return Error("the log on disk begins behind index " + to_string(hard.base.index) +
                      ", and no snapshot of what was before is there: if its disk is damaged, this replica must not "
                      "come back as if it were not; the others go on while they are a majority");
-    return replay_from(nullptr, hard, disk, identity, ring, voters, snapshots, state_machine, progress);
+    return replay_from(nullptr, hard, disk, identity, ring, first_config, snapshots, state_machine, progress);
 }
 
 }  // namespace lockstep::replica

@@ -19,6 +19,7 @@
 #include <chrono>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -94,7 +95,8 @@ Result<std::unique_ptr<transport::Fabric>> open_fabric(const Options& options, I
     return open_over_tcp(station);
 }
 
-core::CoreOptions core_options(const Options& options, Incarnation incarnation, std::uint64_t random_seed) {
+core::CoreOptions core_options(const Options& options, const std::optional<replica::KeptFormation>& formed,
+                               Incarnation incarnation, std::uint64_t random_seed) {
     core::CoreOptions core;
     core.id = options.id;
     core.incarnation = incarnation;
@@ -103,7 +105,8 @@ core::CoreOptions core_options(const Options& options, Incarnation incarnation, 
         return a.priority != b.priority ? a.priority > b.priority : a.id < b.id;
     });
     for (const Member& member : members) core.members[core.member_count++] = member.id;
-    core.form = options.form;
+    core.form = options.form && !formed;  // S7: once
+    core.rejoins = formed ? formed->genesis : 0;
     core.election_timeout_ns = std::uint64_t{options.election_timeout_ms} * 1'000'000;
     core.heartbeat_ns = std::uint64_t{options.heartbeat_ms} * 1'000'000;
     core.random_seed = random_seed;
@@ -121,6 +124,7 @@ struct Kept {
         if (durable) return *durable;
         return *marker;
     }
+    const std::optional<replica::KeptFormation>& formed() const { return durable ? durable->formed() : marker->kept(); }
     replica::SnapshotStore& snapshot_store() {
         return durable ? durable->snapshots().store() : snapshots->store();
     }
@@ -138,7 +142,7 @@ struct Kept {
 
 Result<Kept> open_kept(const Options& options, StateMachine& state_machine, Incarnation fresh) {
     if (options.durability == Durability::memory) {
-        auto marker = replica::FormationFile::open(options);
+        auto marker = replica::FormationFile::open(options, fresh);
         if (!marker) return std::move(marker).error();
         // Those of a life that has lost its memory are of no use: what they hold is not what this one has (S12).
         auto snapshots = replica::SnapshotFolder::open(options.data_folder + "/snapshots", true);
@@ -331,8 +335,9 @@ Result<std::unique_ptr<Replica>> Replica::open(const Options& options, StateMach
     auto fabric = open_fabric(options, life);
     if (!fabric) return std::move(fabric).error().within(what);
     kept.value().attach(*fabric.value());
+    const core::CoreOptions core = core_options(options, kept.value().formed(), life, seed.value());
     return std::unique_ptr<Replica>(new Replica(std::make_unique<Impl>(
-        options, core_options(options, life, seed.value()), std::move(fabric).value(), std::move(scratch).value(),
+        options, core, std::move(fabric).value(), std::move(scratch).value(),
         std::move(kept).value(), state_machine)));
 }
 

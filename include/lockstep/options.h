@@ -51,7 +51,11 @@ struct Options {
     ReplicaId id;                    // which of `members` this is
     std::vector<Member> members;     // 1 to kMaxReplicas, this one among them
     std::string data_folder;         // holds the marker of the formation, and what is kept on disk; made if missing
-    bool form = false;               // this start forms a new cluster, together with all other members
+    // For a data folder that knows of no cluster, one of: this start forms a new cluster, together with all other
+    // members; or this replica lost its disk, or never had one, and comes into the cluster that there is, as a learner
+    // until the leader has it take its predecessor's place. Else both are of no effect.
+    bool form = false;
+    bool join = false;
     std::uint64_t ring_bytes = std::uint64_t{64} << 20;  // a power of two, the same on all replicas
     std::uint32_t election_timeout_ms = 250;   // 10 to 60,000
     std::uint32_t heartbeat_ms = 25;           // 1 to a quarter of the election time-out

@@ -41,13 +41,15 @@ struct Outcome {
     BytesView reply;    // what the state machine answered; valid until the callback returns
 };
 
-enum class Role : std::uint8_t { forming, follower, candidate, leader, stopped };
+// A learner receives the log, and does not vote: a replica whose memory or disk was lost, until it is taken in again.
+enum class Role : std::uint8_t { forming, learner, follower, candidate, leader, stopped };
 const char* to_string(Role role);
 
 // How the leader sees one of the others.
 struct PeerStatus {
     ReplicaId id;
     bool connected = false;
+    bool votes = false;        // the life of it that is, or was last, connected
     std::string path;          // "tcp", "tcp (no RDMA: why)", "rdma (device, GID)", or why there is none
     std::string lane;          // "none", "opening", "repairing", "streaming", "detached: ..."
     Position landed;           // the log's end in that peer's memory, as far as it is proven
@@ -92,8 +94,8 @@ class Replica {
     // Starts a replica: takes and registers its memory, binds its peer port, starts its threads. `state_machine`
     // must outlive the replica. Blocks until the port is bound, not until there is a leader; in durable mode also until
     // the log on disk is read back, whose committed commands are applied on the calling thread meanwhile. Errors: a bad
-    // option; the port or the data folder cannot be used; the data folder says that this replica has lost its memory,
-    // is another replica's, or holds a log that is damaged.
+    // option; the port or the data folder cannot be used; the data folder is another replica's, holds a log that is
+    // damaged, or holds none though it was part of a cluster; it is empty, and neither `form` nor `join` is set.
     static Result<std::unique_ptr<Replica>> open(const Options& options, StateMachine& state_machine);
     // As `stop`.
     ~Replica();

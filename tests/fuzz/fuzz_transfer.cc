@@ -1,5 +1,5 @@
 // What a replica that catches up, and the one that helps it, may get from a mad peer; and a config out of a snapshot.
-#include "consensus/replica/config_bytes.h"
+#include "consensus/core/config.h"
 #include "consensus/replica/transfer.h"
 #include "log/check.h"
 
@@ -24,6 +24,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t cou
         LOCKSTEP_CHECK(!transfer.error().message().empty());
     }
     const std::string_view text(reinterpret_cast<const char*>(bytes), count);
-    if (const auto config = replica::config_of(text)) LOCKSTEP_CHECK(replica::bytes_of(config.value()) == text);
+    if (const auto config = core::config_of(text)) LOCKSTEP_CHECK(bytes_of(config.value()) == text);
     return 0;
 }

@@ -18,7 +18,12 @@ std::string command_of(const log::VerifiedEntry& entry) {
             return "pad";
         case log::EntryKind::command:
             break;
-        case log::EntryKind::config:
+        case log::EntryKind::config: {
+            std::string text = "config";
+            for (const core::Voter& voter : core::config_in(entry.payload, {}).config.voters.all())
+                text += "," + to_string(voter.id);
+            return text;
+        }
         case log::EntryKind::session:
             return "other";
     }

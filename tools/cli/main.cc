@@ -1,6 +1,7 @@
 // lockstep: looks after replicas: what this machine can do for one, what is on its disk, and how running ones are.
 #include "tools/cli/log.h"
 #include "tools/cli/output.h"
+#include "tools/cli/recover.h"
 #include "tools/cli/snapshot.h"
 #include "tools/cli/status.h"
 #include "tools/cli/words.h"
@@ -70,10 +71,11 @@ int run(int argc, char** argv) {
     command->footer("Ends with 1 if there is a problem, marked !!, with 2 if it cannot look.");
     const auto log_command = add_log_command(app);
     const auto snapshot_command = add_snapshot_command(app);
+    const auto recover_command = add_recover_command(app);
     const auto status_command = add_status_command(app);
     if (const auto wrong = wrong_command(app, argc, argv)) return complain(Error(*wrong + "; --help explains them"));
     CLI11_PARSE(app, argc, argv);
-    for (const auto& run_command : {log_command, snapshot_command, status_command})
+    for (const auto& run_command : {log_command, snapshot_command, recover_command, status_command})
         if (const int status = run_command(); status >= 0) return status;
     if (!config.empty()) {
         auto question = question_of(config);

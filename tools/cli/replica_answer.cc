@@ -27,7 +27,7 @@ std::string printable(std::string_view text) {
     return out;
 }
 
-// "connected=yes,path=PATH,lane=LANE,landed=1,consumed=2": path and lane are texts with commas of their own.
+// "connected=yes,votes=yes,path=PATH,lane=LANE,landed=1,consumed=2": path and lane are texts with commas of their own.
 PeerAnswer read_peer(std::uint64_t id, std::string_view text) {
     const auto between = [text](std::string_view key, std::string_view next) {
         const std::size_t at = text.find(key);
@@ -38,7 +38,8 @@ PeerAnswer read_peer(std::uint64_t id, std::string_view text) {
     };
     PeerAnswer peer;
     peer.id = id;
-    peer.connected = between("connected=", ",path=") == "yes";
+    peer.connected = between("connected=", ",votes=") == "yes";
+    peer.votes = between(",votes=", ",path=") == "yes";
     peer.path = printable(between(",path=", ",lane="));
     peer.lane = printable(between(",lane=", ",landed="));
     peer.landed = number(between(",landed=", ",consumed="));

@@ -16,6 +16,7 @@ namespace lockstep::cli {
 struct PeerAnswer {
     std::uint64_t id = 0;
     bool connected = false;
+    bool votes = false;
     std::string path;  // "tcp", "rdma (...)", and why
     std::string lane;  // of a leader: how far that one follows
     std::uint64_t landed = 0;

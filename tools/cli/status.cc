@@ -113,7 +113,8 @@ void write_text(const std::vector<StatusRow>& rows, const Overall& all) {
         std::cout << '\n';
         if (!answer.note.empty()) std::cout << "    " << answer.note << '\n';
         for (const PeerAnswer& peer : answer.peers) {
-            std::cout << "    r" << peer.id << ": " << (peer.connected ? "" : "not connected, ") << peer.path;
+            std::cout << "    r" << peer.id << ": " << (peer.connected ? "" : "not connected, ")
+                      << (peer.votes ? "" : "learns, ") << peer.path;
             if (answer.role == "leader") std::cout << "; " << peer.lane;
             std::cout << '\n';
         }
@@ -133,6 +134,7 @@ void write_json(const ReplicaAnswer& answer, const Overall& all) {
     const char* separator = "";
     for (const PeerAnswer& peer : answer.peers) {
         std::cout << separator << "{\"id\": " << peer.id << ", \"connected\": " << (peer.connected ? "true" : "false")
+                  << ", \"votes\": " << (peer.votes ? "true" : "false")
                   << ", \"path\": " << quoted(peer.path) << ", \"lane\": " << quoted(peer.lane)
                   << ", \"landed\": " << peer.landed << ", \"consumed\": " << peer.consumed << "}";
         separator = ", ";

@@ -78,8 +78,9 @@ void replication_section(const Shared& shared, const LogStatus& status, std::str
     line(out, "peers", status.peers.size());
     for (const LogStatus::Peer& peer : status.peers) {
         line(out, "peer" + std::to_string(peer.id.value),
-             "connected=" + std::string(peer.connected ? "yes" : "no") + ",path=" + peer.path + ",lane=" + peer.lane +
-                 ",landed=" + std::to_string(peer.landed) + ",consumed=" + std::to_string(peer.consumed));
+             "connected=" + std::string(peer.connected ? "yes" : "no") + ",votes=" + (peer.votes ? "yes" : "no") +
+                 ",path=" + peer.path + ",lane=" + peer.lane + ",landed=" + std::to_string(peer.landed) +
+                 ",consumed=" + std::to_string(peer.consumed));
     }
 }
 

@@ -30,6 +30,7 @@ struct LogStatus {
     struct Peer {
         ReplicaId id;
         bool connected = false;
+        bool votes = false;
         std::string path;
         std::string lane;
         std::uint64_t landed = 0;

@@ -31,7 +31,8 @@ LogStatus ReplicaLog::status() const {
     shown.writes_posted = status.writes_posted;
     shown.elections_started = status.elections_started;
     for (const PeerStatus& peer : status.peers) {
-        shown.peers.push_back({peer.id, peer.connected, peer.path, peer.lane, peer.landed.value, peer.consumed.value});
+        shown.peers.push_back({peer.id, peer.connected, peer.votes, peer.path, peer.lane, peer.landed.value,
+                               peer.consumed.value});
     }
     return shown;
 }

@@ -17,6 +17,7 @@ namespace {
 struct Flags {
     std::string config;
     bool form = false;
+    bool join = false;
     std::uint32_t id = 0;
     std::uint64_t cluster_id = 0;
     std::vector<std::string> members;
@@ -54,6 +55,9 @@ void add_cluster_flags(CLI::App& app, Flags& flags) {
         ->check(CLI::ExistingFile)
         ->group(group);
     app.add_flag("--form", flags.form, "Form a new cluster, together with all other members: the first start only")
+        ->group(group);
+    app.add_flag("--join", flags.join,
+                 "Come into the cluster that there is, with an empty data folder: after the loss of a disk")
         ->group(group);
     app.add_option("--id", flags.id, "Which member this replica is")
         ->type_name("N")
@@ -187,6 +191,10 @@ void override_options(const Flags& flags, Options& options) {
     if (flags.cluster_id != 0) options.cluster_id = flags.cluster_id;
     if (!flags.data_folder.empty()) options.data_folder = flags.data_folder;
     if (flags.form) options.form = true;
+    if (flags.join) {
+        options.join = true;
+        if (!flags.form) options.form = false;  // a config that says so was for the first start
+    }
     if (!flags.polling.empty()) options.polling = kPollings.at(flags.polling);
     if (!flags.transport.empty()) options.transport = kTransports.at(flags.transport);
     if (!flags.rdma_device.empty()) options.rdma_device = flags.rdma_device;

@@ -64,6 +64,15 @@ Finished run_program(const std::vector<std::string>& args) {
 
 bool program_exists(const std::string& name) { return run_program({name, "--version"}).status == 0; }
 
+bool within_a_minute(const std::function<bool()>& done) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (!done()) {
+        if (std::chrono::steady_clock::now() > end) return false;
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    return true;
+}
+
 Cluster::Cluster(std::vector<std::string> flags, Network network)
     : folder_(temporary_folder()), flags_(std::move(flags)), network_(std::move(network)) {
     for (std::uint16_t& port : peer_ports_) port = free_port();
@@ -149,12 +158,23 @@ void Cluster::signal(int id, int number) {
     pid = 0;
 }
 
-void Cluster::restart(int id) {
+void Cluster::restart(int id, const std::vector<std::string>& flags) {
     ASSERT_EQ(pids_[index(id)], 0);
     std::vector<std::string> args = command(id);
     std::erase(args, "--form");
+    args.insert(args.end(), flags.begin(), flags.end());
     pids_[index(id)] = start_program(args, folder_ + "/log" + std::to_string(id));
     ASSERT_NE(pids_[index(id)], 0) << "cannot start " << args[0];
+}
+
+bool Cluster::serves(int id) const { return log_of(id).find("takes clients on") != std::string::npos; }
+
+bool Cluster::is_taken_in(int id) const {
+    return within_a_minute([&] {
+        if (!serves(id)) return false;
+        const std::string role = info(id, "replication", "role");
+        return role == "follower" || role == "leader";
+    });
 }
 
 int Cluster::stop(int id) {

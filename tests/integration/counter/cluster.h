@@ -20,6 +20,9 @@ struct Finished {
 Finished run_program(const std::vector<std::string>& args);
 bool program_exists(const std::string& name);
 
+// Asks again and again; false if `done` does not come true within a minute.
+bool within_a_minute(const std::function<bool()>& done);
+
 // How replicas reach each other: the host of each one's peer port, and flags of its own.
 struct Network {
     std::array<std::string, 3> hosts{"127.0.0.1", "127.0.0.1", "127.0.0.1"};
@@ -48,8 +51,12 @@ class Cluster {
     std::uint64_t number(int id, const std::string& section, const std::string& key) const;
     // Sends a signal; SIGKILL also waits for the end, SIGSTOP until the process has stopped.
     void signal(int id, int number);
-    // Starts a replica that has ended once more: it does not form, it comes back.
-    void restart(int id);
+    // Starts a replica that has ended once more: it does not form, it comes back. `flags` go to this start only.
+    void restart(int id, const std::vector<std::string>& flags = {});
+    // Whether it has come so far that clients can connect.
+    bool serves(int id) const;
+    // Whether it is a voter, by its own word, within a minute.
+    bool is_taken_in(int id) const;
     // Stops a replica with SIGTERM and gives its exit status.
     int stop(int id);
     // Waits until a replica has ended by itself, for half a minute at most, and gives its exit status; -1: it has not.

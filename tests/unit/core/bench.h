@@ -54,7 +54,10 @@ class Bench {
           scratch_memory_(kRingBytes),
           core_(options(id), log::Ring(ring_memory_.span()), log::Ring(scratch_memory_.span())) {
         step(event::Tick{});
-        for (const ReplicaId peer : peers()) step(event::PeerUp{peer, life(peer)});
+        for (const ReplicaId peer : peers()) {
+            step(event::PeerUp{peer, life(peer)});
+            receive(peer, FormAck{0});
+        }
         if (id == kR1) {
             step(event::FormationKept{core_.genesis()});
             for (const ReplicaId peer : peers()) receive(peer, FormAck{core_.genesis()});

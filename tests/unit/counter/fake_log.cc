@@ -29,7 +29,7 @@ class FakeCluster::FakeLog final : public Log {
         status.durability = "memory";
         status.committed = status.applied = cluster_.entries_;
         for (const auto& [id, replica] : cluster_.replicas_) {
-            if (id != id_) status.peers.push_back({id, true, "fake", "streaming", 0, 0});
+            if (id != id_) status.peers.push_back({id, true, true, "fake", "streaming", 0, 0});
         }
         return status;
     }

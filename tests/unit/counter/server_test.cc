@@ -111,7 +111,8 @@ TEST_F(CounterServer, info_shows_the_replica) {
     const std::string info = c.ask("INFO\r\n");
     for (const char* line : {"# Server\r\n", "# Clients\r\n", "connected_clients:1\r\n", "# Stats\r\n",
                              "# Replication\r\n", "replica_id:2\r\n", "role:follower\r\n", "leader:1\r\n",
-                             "ballot:1.1\r\n", "peers:2\r\n", "peer1:connected=yes,path=fake,lane=streaming"}) {
+                             "ballot:1.1\r\n", "peers:2\r\n",
+                             "peer1:connected=yes,votes=yes,path=fake,lane=streaming"}) {
         EXPECT_NE(info.find(line), std::string::npos) << line << " is not in\n" << info;
     }
     const std::string one = c.ask("INFO Replication\r\n");

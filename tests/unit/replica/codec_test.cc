@@ -198,8 +198,8 @@ TEST(Codec, of_a_promise_out_of_bounds_names_the_field) {
 
 TEST(Codec, of_other_kinds_out_of_bounds_names_the_field) {
     Control control;
-    control.mutable_form_ack();
-    EXPECT_EQ(error_of(control), "form_ack: genesis is 0: it never is");
+    control.mutable_join();
+    EXPECT_EQ(error_of(control), "join: genesis is 0: it never is");
     control.mutable_formed();
     EXPECT_EQ(error_of(control), "formed: genesis is 0: it never is");
     control.mutable_pre_vote()->set_ballot(257);

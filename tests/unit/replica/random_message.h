@@ -22,6 +22,10 @@ inline auto fields(const Formed& m) {
     const auto& [genesis] = m;
     return std::tie(genesis);
 }
+inline auto fields(const Join& m) {
+    const auto& [genesis, voters] = m;
+    return std::tie(genesis, voters);
+}
 inline auto fields(const PreVote& m) {
     const auto& [genesis, ballot, commit, handed_over] = m;
     return std::tie(genesis, ballot, commit, handed_over);
@@ -68,15 +72,16 @@ class RandomMessages {
             case 0: return Form{nonzero(), {voters(1), voters(0)}};
             case 1: return FormAck{nonzero()};
             case 2: return Formed{nonzero()};
-            case 3: return PreVote{nonzero(), ballot(), position(~std::uint64_t{0}), ballot_or_none()};
-            case 4: {
+            case 3: return Join{nonzero(), {voters(0), voters(0)}};
+            case 4: return PreVote{nonzero(), ballot(), position(~std::uint64_t{0}), ballot_or_none()};
+            case 5: {
                 const std::uint64_t answer = random_() % 3;
                 return PreVoteReply{ballot(), answer == 1, answer == 2, ballot_or_none()};
             }
-            case 5: return Prepare{nonzero(), ballot(), number()};
-            case 6: return promise();
-            case 7: return Refusal{ballot(), number(), ballot_or_none(), random_() % 2 == 0};
-            case 8: return Campaign{ballot()};
+            case 6: return Prepare{nonzero(), ballot(), number()};
+            case 7: return promise();
+            case 8: return Refusal{ballot(), number(), ballot_or_none(), random_() % 2 == 0};
+            case 9: return Campaign{ballot()};
             default: return Behind{nonzero(), ballot(), number(), {number()}};
         }
     }

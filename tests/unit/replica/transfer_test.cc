@@ -1,5 +1,5 @@
 // What catching up says, as bytes and back.
-#include "consensus/replica/config_bytes.h"
+#include "consensus/core/config.h"
 #include "consensus/replica/transfer.h"
 
 #include <gmock/gmock.h>
@@ -69,14 +69,14 @@ TEST(ConfigBytes, come_back_as_they_were_and_are_checked) {
     for (std::uint8_t id = 1; id <= kMaxReplicas; ++id) config.voters.add({ReplicaId{id}, Incarnation{id * 1000u}});
     config.next.add({ReplicaId{9}, Incarnation{5}});
     const std::string bytes = bytes_of(config);
-    const auto again = config_of(bytes);
+    const auto again = core::config_of(bytes);
     ASSERT_TRUE(again.ok());
     EXPECT_EQ(again.value(), config);
-    EXPECT_FALSE(config_of("").ok());
-    EXPECT_FALSE(config_of(bytes.substr(0, bytes.size() - 1)).ok());
+    EXPECT_FALSE(core::config_of("").ok());
+    EXPECT_FALSE(core::config_of(bytes.substr(0, bytes.size() - 1)).ok());
     std::string twice = bytes;
     std::memcpy(twice.data() + 11, bytes.data() + 2, 9);
-    EXPECT_THAT(config_of(twice).error().message(), HasSubstr("twice"));
+    EXPECT_THAT(core::config_of(twice).error().message(), HasSubstr("twice"));
 }
 
 }  // namespace

@@ -1,0 +1,57 @@
+// What tests of membership share.
+#pragma once
+
+#include "tests/sim/catch_up.h"
+
+#include <cstdio>
+#include <exception>
+#include <initializer_list>
+#include <vector>
+
+namespace lockstep::sim {
+
+// The first so many seeds, and those at which something was found.
+inline std::vector<std::uint64_t> these_and(std::uint64_t many, std::initializer_list<std::uint64_t> found) {
+    std::vector<std::uint64_t> all(found);
+    for (std::uint64_t seed = 1; seed <= many; ++seed) all.push_back(seed);
+    return all;
+}
+
+// Where a checker throws, no trace is shown.
+struct TellsSeed {
+    std::uint64_t seed;
+    ~TellsSeed() {
+        if (std::uncaught_exceptions() != 0)
+            std::fprintf(stderr, "in seed %llu\n", static_cast<unsigned long long>(seed));
+    }
+};
+
+class Membership : public CatchUp {
+ protected:
+    static std::vector<ReplicaId> members(const Cluster& cluster) {
+        std::vector<ReplicaId> ids;
+        for (std::size_t id = 1; id <= cluster.replicas(); ++id) ids.push_back({static_cast<std::uint8_t>(id)});
+        return ids;
+    }
+    // Whether all members are alive and vote, by the word of each of them.
+    static bool all_vote(Cluster& cluster, std::uint64_t within_ns = 10'000 * kMs) {
+        return cluster.run_until(within_ns, [&] {
+            return cluster.leader() && std::ranges::all_of(members(cluster), [&](ReplicaId id) {
+                if (!cluster.alive(id)) return false;
+                const core::Config& config = cluster.core(id).config();
+                return config.voters.size() == cluster.replicas() && !config.joint() &&
+                       std::ranges::all_of(members(cluster), [&](ReplicaId voter) {
+                           return cluster.alive(voter) && config.names({voter, cluster.incarnation(voter)});
+                       });
+            });
+        });
+    }
+    // What a replica knew is gone, and it starts anew.
+    static void replace(Cluster& cluster, ReplicaId id, Durability durability) {
+        cluster.crash(id, true);
+        if (durability == Durability::durable) cluster.lose_disk(id);
+        cluster.restart(id);
+    }
+};
+
+}  // namespace lockstep::sim
