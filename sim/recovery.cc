@@ -78,12 +78,23 @@ class Recovery {
         return commits;
     }
 
+    // Whether a voter is away: then a newcomer may have to wait, as with it the cluster could spare none of the others.
+    bool voter_is_away() const {
+        const auto leader = cluster_.leader();
+        return leader && std::ranges::any_of(cluster_.core(*leader).config().voters.all(), [&](core::Voter voter) {
+            return paused_ == voter.id || !cluster_.alive(voter.id) ||
+                   cluster_.incarnation(voter.id) != voter.incarnation;
+        });
+    }
+
     // What a majority can do, every replica follows, however far behind it was; one that lost its memory is a voter
     // again (S12).
     void follow() {
         const Index target = cluster_.core(*cluster_.leader()).commit().index;
         const auto follows = [&](ReplicaId id) {
-            return paused_ == id || (cluster_.core(id).applied().index >= target && cluster_.core(id).votes());
+            if (paused_ == id) return true;
+            const core::Core& core = cluster_.core(id);
+            return core.applied().index >= target && (core.votes() || voter_is_away());
         };
         const std::vector<ReplicaId> all = cluster_.ids();
         require(cluster_.run_until(kFollowNs, [&] { return std::ranges::all_of(all, follows); }),
