@@ -1,5 +1,5 @@
 // The bugs that can be planted: one line each, where in the code it is asked for says what it does.
-// sim/planted/bugs.cc tells what rule each breaks, and within how many seeds the simulator must find it.
+// sim/planted/bugs.cc tells what rule each breaks, and how it must be found.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,16 @@ enum class PlantedBug : std::uint8_t {
     // log
     chain_seed_ignored,
     no_reserve,
+    hard_state_in_place,
+    failed_sync_ignored,
+    failed_sync_repeated,
+    truncated_from_the_front,
+    corruption_cut,
+    floor_behind_acknowledged,
+    short_chunk_accepted,
     // consensus/core
     scan_before_fence,
+    promise_before_disk,
     pre_vote_raises_ballot,
     promise_forgotten,
     lower_ballot_promised,
@@ -29,6 +37,8 @@ enum class PlantedBug : std::uint8_t {
     adoption_impossible_retried,
     retry_forgotten,
     majority_off_by_one,
+    own_copy_before_disk,
+    kept_without_generation,
     old_ballot_counted,
     no_op_before_majority,
     open_number_ignored,
@@ -46,6 +56,10 @@ enum class PlantedBug : std::uint8_t {
     probe_reused,
     stale_heartbeat_heard,
     wall_clock_stamped,
+    conflicting_tail_kept,
+    // consensus/replica
+    log_cut_at_promise,
+    stopped_and_writable,
 };
 
 // The one that is planted now. For one thread's use.

@@ -47,6 +47,12 @@ constexpr std::array kForms{
     Form{"heal-all", Act::heal_all, false, false, nullptr, 0, false},
     Form{"hand-over", Act::hand_over, true, false, nullptr, 0, false},
     Form{"fail", Act::fail, true, true, nullptr, 0, false},
+    Form{"power", Act::power, true, false, nullptr, 0, false},
+    Form{"power-all", Act::power_all, false, false, nullptr, 0, false},
+    Form{"disk-hang", Act::disk_hang, true, false, "NS", kHourNs, false},
+    Form{"disk-fail", Act::disk_fail, true, false, "0..3", 3, false},
+    Form{"rot", Act::rot, true, false, "WHERE", UINT64_MAX, false},
+    Form{"snapshot", Act::snapshot, true, false, nullptr, 0, false},
     Form{"recover", Act::recover, true, false, nullptr, 0, false},
 };
 
@@ -108,6 +114,14 @@ constexpr std::array kSettings{
             [](Cluster::Options& o, std::uint64_t value) { o.ring_bytes = value; }},
     Setting{"seed", 0, UINT64_MAX, [](const Cluster::Options& o) { return o.seed; },
             [](Cluster::Options& o, std::uint64_t value) { o.seed = value; }},
+    Setting{"durable", 0, 1,
+            [](const Cluster::Options& o) { return std::uint64_t{o.durability == Durability::durable}; },
+            [](Cluster::Options& o, std::uint64_t value) {
+                o.durability = value == 0 ? Durability::memory : Durability::durable;
+            }},
+    Setting{"snapshot_bytes", 0, std::uint64_t{1} << 40,
+            [](const Cluster::Options& o) { return o.snapshot_after.bytes; },
+            [](Cluster::Options& o, std::uint64_t value) { o.snapshot_after.bytes = value; }},
     Setting{"drift", 0, 200'000, [](const Cluster::Options& o) { return o.drift_ppm; },
             [](Cluster::Options& o, std::uint64_t value) { o.drift_ppm = value; }},
 };

@@ -44,6 +44,13 @@ enum class Act : std::uint8_t {
     heal_all,
     hand_over,  // the leader asks `target` to campaign
     fail,     // the lane from `target` to `other` breaks
+    // Where logs are on disk. There a crash takes nothing that was written, and a new life is the voter that it was.
+    power,      // as `crash`, and what its disks have not synced is lost, or not
+    power_all,  // of all at once
+    disk_hang,  // its disks do nothing for `amount` nanoseconds
+    disk_fail,  // a write (0) or a sync (1) of its log fails next, or of its snapshots (2, 3), as `amount` says
+    rot,        // if it does not run: a bit of its log turns over, drawn by `amount`
+    snapshot,   // it is asked for one
     recover,  // faults end; the cluster must make progress within a bound, with `target` paused where there is one
 };
 

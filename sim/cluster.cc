@@ -169,6 +169,8 @@ void Cluster::restart(ReplicaId id) { start(id, false); }
 
 void Cluster::start(ReplicaId id, bool form) {
     LOCKSTEP_CHECK(!nodes_.contains(id));
+    // A process that has stopped by itself is ended before another one is started.
+    std::erase_if(lingering_, [&](const auto& one) { return one.second.stopped && one.second.fabric->id() == id; });
     Incarnation incarnation{network_.random().next() | 1};
     if (options_.durability != Durability::memory) {
         auto& machine = machines_[id];
@@ -183,7 +185,8 @@ void Cluster::start(ReplicaId id, bool form) {
         node = std::make_unique<Node>(*this, id, incarnation, form);
     } catch (const CannotStart& found) {
         // A disk that fails is no reason to be wrong; one that did not has no reason to be damaged.
-        if (!machines_.at(id)->disk.failed() && !machines_.at(id)->snapshots->failed()) throw Violation(found.what());
+        const Machine& machine = *machines_.at(id);
+        if (!machine.disk.failed() && !machine.snapshots->failed() && !machine.rotten) throw Violation(found.what());
         return tell(found.what());
     }
     plan_turn(*(nodes_[id] = std::move(node)), network_.now_ns() + kTurnNs);
@@ -224,59 +227,6 @@ void Cluster::start_all() {
     for (std::size_t i = 1; i <= options_.replicas; ++i) start(ReplicaId{static_cast<std::uint8_t>(i)});
 }
 
-void Cluster::crash(ReplicaId id, bool power) {
-    // What its clients wait for never gets an answer: for them it is unknown.
-    Node& node = *nodes_.at(id);
-    node.driver->stop();
-    nodes_.erase(id);
-    const auto machine = machines_.find(id);
-    if (machine == machines_.end()) return;
-    for (log::SimDisk* disk : {&machine->second->disk, machine->second->snapshots.get()}) {
-        if (power) {
-            disk->crash();
-            continue;
-        }
-        // The system writes on what it was given, and closes the files.
-        for (log::FileHandle file = 0; file < log::kMaxOpenFiles; ++file)
-            LOCKSTEP_CHECK(disk->perform(log::DiskOperation::close(file)).ok());
-    }
-}
-
-void Cluster::crash_lingering(ReplicaId id, std::uint64_t ns, bool heard) {
-    Node& node = *nodes_.at(id);
-    node.fabric->outlive_process(heard);
-    node.driver->stop();
-    node.driver.reset();
-    const std::uint64_t number = next_number();
-    lingering_[number] = std::move(node.fabric);
-    nodes_.erase(id);
-    network_.at(network_.now_ns() + ns, [this, number] { lingering_.erase(number); });
-}
-
-bool Cluster::lingers(ReplicaId id) const {
-    return std::ranges::any_of(lingering_, [&](const auto& one) { return one.second->id() == id; });
-}
-
-void Cluster::hang(ReplicaId id, std::uint64_t ns) {
-    Node& node = *nodes_.at(id);
-    node.busy_until_ns = std::max(node.busy_until_ns, network_.now_ns() + ns);
-    if (node.paused) return;
-    node.turn_at_ns = 0;
-    plan_turn(node, node.busy_until_ns);
-}
-
-std::uint64_t Cluster::busy_ns() const {
-    std::uint64_t until_ns = network_.now_ns();
-    for (const auto& [id, node] : nodes_) until_ns = std::max(until_ns, node->busy_until_ns);
-    return until_ns - network_.now_ns();
-}
-
-void Cluster::pause(ReplicaId id) {
-    nodes_.at(id)->paused = true;
-    ++nodes_.at(id)->plan;
-    nodes_.at(id)->turn_at_ns = 0;
-}
-
 void Cluster::resume(ReplicaId id) {
     Node& node = *nodes_.at(id);
     node.paused = false;
@@ -301,7 +251,7 @@ void Cluster::turn(Node& node) {
     if (!turned) {
         // S13: it stops for good; what its disk holds may be started again.
         tell(to_string(node.id) + " stops: " + turned.error().message());
-        return crash(node.id);
+        return stop_for_good(node);
     }
     check_node(node);
     const transport::sim::Faults& faults = network_.faults();
@@ -369,14 +319,36 @@ void Cluster::message_sent(ReplicaId from, ReplicaId to, std::span<const std::by
     const Incarnation life = sender->second->life;
     if (const auto* asks = std::get_if<core::Prepare>(&decoded.value()))
         history_.asked(from, life, to, asks->open_number);
-    if (const auto* answer = std::get_if<core::Promise>(&decoded.value()))
+    if (const auto* answer = std::get_if<core::Promise>(&decoded.value())) {
+        check_promise(*sender->second, answer->ballot);
         history_.answered(from, life, answer->ballot, answer->open_number, name_of(answer->lane));
+    }
+}
+
+// S1: whatever becomes of its machine now, it will know what it has promised.
+void Cluster::check_promise(const Node& node, Ballot promised) const {
+    if (!durable()) return;
+    const std::vector<std::byte> file = node.machine->disk.durable_contents(log::kHardStateName);
+    std::optional<log::NumberedHardState> newest;
+    for (std::uint64_t slot = 0; slot < 2 && file.size() >= log::kHardStateBytes; ++slot) {
+        const auto state = log::hard_state_of(std::span(file).subspan(log::hard_state_offset(slot), log::kBlockBytes));
+        if (state && (!newest || state->sequence > newest->sequence)) newest = state;
+    }
+    if (newest && newest->state.promised >= promised) return;
+    throw Violation(to_string(node.id) + " answers with a promise of " + to_string(promised) + ", its disk has " +
+                    (newest ? to_string(newest->state.promised) : "none") + " (S1)");
 }
 
 // A ring is written by the leader, or the candidate, of the ballot that its owner has promised.
 void Cluster::landed(ReplicaId at, ReplicaId writer, Incarnation writer_life) {
     const auto found = nodes_.find(at);
-    if (found == nodes_.end()) return;
+    if (found == nodes_.end()) {
+        for (const auto& [number, one] : lingering_)
+            if (one.stopped && one.fabric->id() == at)
+                throw Violation("the ring of " + to_string(at) + ", which has stopped, was written by " +
+                                to_string(writer) + " (S13)");
+        return;
+    }
     const Node& node = *found->second;
     history_.wrote(node.id, node.life, node.driver->core().promised(), writer, writer_life);
 }

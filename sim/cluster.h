@@ -61,6 +61,15 @@ class Cluster {
     std::vector<Incarnation> disks_aside(ReplicaId id);
     // Ends its process: its memory is gone, and with `power` what its disk had not synced, perhaps.
     void crash(ReplicaId id, bool power = false);
+    // In durable mode: power is lost everywhere, also where no process runs any more.
+    void black_out();
+    // In durable mode, for `ns`: its disks do nothing.
+    void hang_disks(ReplicaId id, std::uint64_t ns);
+    // One bit of its log on disk turns over, drawn by `where`, while it does not run; at most in a minority: rot in
+    // more may take what was acknowledged, and a replica whose log is damaged does not come back. False: nothing did.
+    bool rot(ReplicaId id, std::uint64_t where);
+    // What disks were to do wrong, they do not.
+    void calm_disks();
     log::SimDisk& disk(ReplicaId id) { return machines_.at(id)->disk; }
     // Where its snapshots are; in memory mode a new one for each life.
     log::SimDisk& snapshot_disk(ReplicaId id) { return *nodes_.at(id)->snapshot_disk; }
@@ -104,6 +113,7 @@ class Cluster {
     bool alive(ReplicaId id) const { return nodes_.contains(id); }
     // Whether the memory of a dead life of it still answers.
     bool lingers(ReplicaId id) const;
+    bool durable() const { return options_.durability == Durability::durable; }
     bool paused(ReplicaId id) const { return nodes_.at(id)->paused; }
     Incarnation incarnation(ReplicaId id) const { return nodes_.at(id)->incarnation; }
     const core::Core& core(ReplicaId id) const { return nodes_.at(id)->driver->core(); }
@@ -132,6 +142,13 @@ class Cluster {
         std::shared_ptr<log::SimDisk> snapshots;
         core::Config voters;
         bool formed = false;
+        bool rotten = false;
+        std::uint64_t hangs_until_ns = 0;
+    };
+    // The memory of a process that does nothing any more, and what it was posting.
+    struct Lingering {
+        std::unique_ptr<transport::sim::SimFabric> fabric;
+        bool stopped = false;  // by itself (S13), and not by a crash
     };
     struct Node final : replica::Clock, replica::FormationStore {
         Node(Cluster& owner, ReplicaId node_id, Incarnation disk_life, bool form);
@@ -174,6 +191,10 @@ class Cluster {
     void check_node(Node& node);
     void check_low_mark(Node& node);
     void check_bounds(Node& node);
+    void stop_for_good(Node& node);
+    void linger(Node& node, std::uint64_t ns, bool stopped);
+    void close_files(ReplicaId id, bool power);
+    void check_promise(const Node& node, Ballot promised) const;
     void message_sent(ReplicaId from, ReplicaId to, std::span<const std::byte> message);
     void landed(ReplicaId at, ReplicaId writer, Incarnation writer_life);
     void tell(const std::string& text) const;
@@ -189,7 +210,7 @@ class Cluster {
     std::map<ReplicaId, std::unique_ptr<Machine>> machines_;
     std::map<ReplicaId, std::vector<std::unique_ptr<Machine>>> aside_;
     std::map<ReplicaId, std::unique_ptr<Node>> nodes_;
-    std::map<std::uint64_t, std::unique_ptr<transport::sim::SimFabric>> lingering_;  // by a number of their own
+    std::map<std::uint64_t, Lingering> lingering_;  // by a number of their own
     std::uint64_t proposals_ = 0;
     std::uint64_t turns_ = 0;
     // How far each had come when it was last seen, by who votes.

@@ -15,11 +15,14 @@ constexpr int kSteps = 150;
 constexpr std::uint64_t kDirected = 8;  // one of so many cases is a directed one
 constexpr std::uint64_t kDrawnKeys = 8;
 constexpr std::uint64_t kSmallest = 32;  // bytes of a command
+constexpr std::uint64_t kDurableSeeds = 0xd15c'0000'0000'0000;  // where those of durable mode begin
 
 class Draw {
  public:
-    Draw(std::uint64_t seed, std::size_t replicas) : random_(seed * 0x9e3779b97f4a7c15 + 1) {
+    Draw(std::uint64_t seed, std::size_t replicas, Durability durability)
+        : random_((durability == Durability::memory ? seed : seed + kDurableSeeds) * 0x9e3779b97f4a7c15 + 1) {
         case_.options.seed = seed;
+        case_.options.durability = durability;
         const std::size_t sizes[] = {1, 2, 3, 3, 3, 3, 4, 5, 5};
         replicas_ = sizes[random_.below(std::size(sizes))];
         if (replicas != 0) replicas_ = replicas;
@@ -32,6 +35,7 @@ class Draw {
             case_.faults.read_slow_chance = random_.below(300'000);
             case_.faults.read_slow_ns = random_.below(300 * kMs);
         }
+        if (durable()) draw_disks();
     }
 
     Case all() {
@@ -46,6 +50,7 @@ class Draw {
     }
 
  private:
+    bool durable() const { return case_.options.durability == Durability::durable; }
     bool chance(std::uint64_t percent) { return random_.below(100) < percent; }
     // Half of all cases have it at all.
     std::uint64_t some(std::uint64_t most) { return chance(50) ? random_.below(most) : 0; }
@@ -96,6 +101,23 @@ class Draw {
         lose_percent_ = crash_permille_ != 0 && restarts_ ? random_.below(6) : 0;
         burst_ = 1 + random_.below(20);
         largest_ = chance(50) ? 64 : case_.options.ring_bytes / 4 - 64;
+    }
+
+    // What becomes of disks and of power. Not rot and what else makes a replica suspect: a damaged one does not come
+    // back, and the other may rightly wait for it (S14).
+    void draw_disks() {
+        if (chance(60)) case_.options.snapshot_after.bytes = 5'000 + random_.below(100'000);
+        const bool rots = chance(25);
+        rot_percent_ = rots ? 1 + random_.below(3) : 0;
+        power_percent_ = rots ? 0 : some(8);
+        black_out_percent_ = rots ? 0 : some(4);
+        relapse_percent_ = some(12);
+        disk_hang_percent_ = some(8);
+        disk_fail_percent_ = rots ? 0 : some(4);
+        snapshot_percent_ = some(4);
+        crash_permille_ = chance(50) ? random_.below(60) : 0;
+        // Every restart reads the log back, and a simulated snapshot has all commands there ever were.
+        largest_ = std::min<std::uint64_t>(largest_, 2000);
     }
 
     // A request by a client.
@@ -299,7 +321,45 @@ class Draw {
         else push(Act::crash, whom);
     }
 
+    void disturb_disks() {
+        const Target one = chance(40) ? Target::leader() : any_target();
+        if (chance(power_percent_)) push(Act::power, one);
+        if (chance(black_out_percent_)) push(Act::power_all);
+        if (chance(disk_hang_percent_))
+            push(Act::disk_hang, one, {}, random_.below(chance(30) ? 400 * kMs : 5 * kMs));
+        if (chance(disk_fail_percent_)) push(Act::disk_fail, one, {}, random_.below(4));
+        if (chance(snapshot_percent_)) push(Act::snapshot, any_target());
+        if (chance(relapse_percent_)) relapse();
+        if (chance(rot_percent_)) {
+            const Target whom = any_target();
+            push(Act::crash, whom);
+            push(Act::rot, whom, {}, random_.next());
+        }
+        for (std::uint8_t id = 1; id <= replicas_; ++id)
+            if (chance(30)) push(Act::restart, Target::replica({id}));
+    }
+
+    // What is acknowledged is on a majority's disks, so whoever of it loses power, or only its process, may come back
+    // and be a majority with one that knows nothing of it, while the others are away.
+    void relapse() {
+        for (std::uint64_t i = 1 + random_.below(4); i > 0; --i) ask(Target::leader());
+        run_for(random_.below(chance(50) ? 300'000 : 2 * kMs));
+        push(Act::mark);
+        const Target whom = chance(50) ? Target::marked() : any_target();
+        const Target away = chance(50) ? Target::marked() : any_target();
+        if (chance(30)) push(Act::hand_over, any_target());
+        if (chance(50)) run_for(random_.below(kMs));
+        push(power_percent_ != 0 ? Act::power : Act::crash, whom);
+        push(Act::crash, away);
+        if (whom != away || chance(50)) push(Act::restart, whom);
+        push(Act::await, {}, {}, 300 * kMs);
+        for (std::uint64_t i = random_.below(3); i > 0; --i) ask(Target::leader());
+        run_for(random_.below(20 * kMs));
+        push(Act::restart, away);
+    }
+
     void disturb() {
+        if (durable()) disturb_disks();
         if (chance(attack_percent_)) attack_leader();
         if (chance(storm_percent_)) storm();
         if (chance(relay_percent_)) relay();
@@ -351,6 +411,13 @@ class Draw {
     std::uint64_t starve_percent_ = 0;
     std::uint64_t reopen_percent_ = 0;
     std::uint64_t lose_percent_ = 0;
+    std::uint64_t power_percent_ = 0;
+    std::uint64_t black_out_percent_ = 0;
+    std::uint64_t relapse_percent_ = 0;
+    std::uint64_t disk_hang_percent_ = 0;
+    std::uint64_t disk_fail_percent_ = 0;
+    std::uint64_t snapshot_percent_ = 0;
+    std::uint64_t rot_percent_ = 0;
     std::uint64_t burst_ = 1;
     std::uint64_t largest_ = 64;
     std::set<ReplicaId> paused_;
@@ -361,7 +428,13 @@ class Draw {
 
 Case draw(std::uint64_t seed, std::size_t replicas) {
     if (replicas == 0 && seed % kDirected == 0) return draw_directed(seed);
-    return Draw(seed, replicas).all();
+    return Draw(seed, replicas, Durability::memory).all();
+}
+
+Case draw_durable(std::uint64_t seed, std::size_t replicas) { return Draw(seed, replicas, Durability::durable).all(); }
+
+Case draw_either(std::uint64_t seed, std::size_t replicas) {
+    return seed % 2 == 0 ? draw_durable(seed, replicas) : draw(seed, replicas);
 }
 
 }  // namespace lockstep::sim

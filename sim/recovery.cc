@@ -13,6 +13,7 @@ constexpr std::uint64_t kQuietNs = 300 * kMs;       // until broken connections 
 constexpr std::uint64_t kLeaderNs = 3000 * kMs;
 constexpr std::uint64_t kCommitNs = 2000 * kMs;
 constexpr std::uint64_t kFollowNs = 2000 * kMs;
+constexpr std::uint64_t kLingerNs = 2000 * kMs;     // more than any dead process' memory answers
 constexpr std::uint64_t kEndNs = 3000 * kMs;
 constexpr std::uint64_t kSilentNs = 100 * kMs;      // one write, then silence: everybody knows of it by then
 constexpr std::uint64_t kPromptNs = 5 * kMs;        // a write in a quiet cluster
@@ -50,11 +51,23 @@ class Recovery {
         faults.tells_landed = before.tells_landed;
         faults.fence_leaks_chance = before.fence_leaks_chance;
         cluster_.network().heal_all();
+        if (cluster_.durable()) revive();
         // A minority may stay as it is.
         if (paused_ && !may_crash(cluster_, *paused_)) paused_.reset();
         for (const ReplicaId id : cluster_.ids()) {
             if (paused_ == id) cluster_.pause(id);
             else if (cluster_.paused(id)) cluster_.resume(id);
+        }
+    }
+
+    // Whose log is on disk comes back with it.
+    void revive() {
+        cluster_.calm_disks();
+        for (std::uint8_t number = 1; number <= cluster_.replicas(); ++number) {
+            const ReplicaId id{number};
+            if (cluster_.alive(id)) continue;
+            cluster_.run_until(kLingerNs, [&] { return !cluster_.lingers(id); });
+            cluster_.restart(id);
         }
     }
 

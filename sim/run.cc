@@ -54,12 +54,16 @@ class Run {
     }
 
  private:
-    // Who is meant, if that one lives.
+    // Who is meant.
+    std::optional<ReplicaId> named(const Target& target) const {
+        if (target.kind == Target::Kind::replica) return target.id;
+        if (target.kind == Target::Kind::leader) return cluster_.leader();
+        if (target.kind == Target::Kind::marked) return marked_;
+        return std::nullopt;
+    }
+    // The same, if that one lives.
     std::optional<ReplicaId> resolve(const Target& target) const {
-        std::optional<ReplicaId> id;
-        if (target.kind == Target::Kind::replica) id = target.id;
-        if (target.kind == Target::Kind::leader) id = cluster_.leader();
-        if (target.kind == Target::Kind::marked) id = marked_;
+        const auto id = named(target);
         return id && cluster_.alive(*id) ? id : std::nullopt;
     }
 
@@ -72,9 +76,15 @@ class Run {
             if (const auto leads = cluster_.leader()) marked_ = *leads;
             return;
         }
-        if (action.act == Act::restart) {
-            if (!cluster_.alive(action.target.id) && !cluster_.lingers(action.target.id))
-                cluster_.restart(action.target.id);
+        if (action.act == Act::power_all) {
+            if (cluster_.durable()) cluster_.black_out();
+            return;
+        }
+        if (action.act == Act::restart || action.act == Act::rot) {
+            const auto whom = named(action.target);
+            if (!whom || cluster_.alive(*whom) || cluster_.lingers(*whom)) return;
+            if (action.act == Act::restart) cluster_.restart(*whom);
+            else cluster_.rot(*whom, action.amount);
             return;
         }
         const auto id = resolve(action.target);
@@ -121,10 +131,28 @@ class Run {
                     id, static_cast<std::int64_t>(action.amount * kMs) * (action.key == 0 ? 1 : -1));
             case Act::crash:
             case Act::linger:
-                if (!may_crash(cluster_, id)) return;
+                if (!cluster_.durable() && !may_crash(cluster_, id)) return;  // what is on disk is not lost
                 if (action.act == Act::crash) cluster_.crash(id);
                 else cluster_.crash_lingering(id, action.amount, action.amount % 2 == 0);
                 return;
+            default:
+                if (cluster_.durable()) to_disk(action, id);
+        }
+    }
+
+    void to_disk(const Action& action, ReplicaId id) {
+        using Kind = log::DiskOperation::Kind;
+        switch (action.act) {
+            case Act::power:
+                return cluster_.crash(id, true);
+            case Act::disk_hang:
+                return cluster_.hang_disks(id, action.amount);
+            case Act::disk_fail: {
+                log::SimDisk& disk = action.amount < 2 ? cluster_.disk(id) : cluster_.snapshot_disk(id);
+                return disk.fail_next(action.amount % 2 == 0 ? Kind::write : Kind::sync);
+            }
+            case Act::snapshot:
+                return cluster_.driver(id).take_snapshot([](const Result<Index>&) {});
             default:
                 return;
         }

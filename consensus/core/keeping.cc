@@ -3,6 +3,7 @@
 #include "consensus/core/core.h"
 
 #include "log/check.h"
+#include "log/planted.h"
 
 #include <algorithm>
 
@@ -48,7 +49,9 @@ void Core::keep_anew() {
 }
 
 void Core::on(Now now, const event::LogKept& kept, Effects& effects) {
-    if (kept.generation != generation_) return;
+    const bool of_older = LOCKSTEP_PLANTED(kept_without_generation) && kept.to.index <= to_keep_.index &&
+                          kept.committed <= commit_.index;
+    if (kept.generation != generation_ && !of_older) return;
     LOCKSTEP_CHECK_OP(kept.to.index.value, <=, to_keep_.index.value);
     LOCKSTEP_CHECK_OP(kept.committed.value, <=, commit_.index.value);
     if (counts_kept()) {

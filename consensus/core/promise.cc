@@ -53,8 +53,10 @@ void Core::make_promise(Now now, Ballot ballot, ReplicaId candidate, Incarnation
                         std::uint64_t open_number, Effects& effects) {
     const bool known = ballot == promised_ && incarnation == promised_to_;  // a lane opened again (S1)
     if (!counts_kept() || known) return take_promise(now, ballot, candidate, incarnation, open_number, effects);
-    asked_promise_ = {++last_promise_, ballot, candidate, incarnation, open_number};
-    effects.push(effect::KeepPromise{last_promise_, ballot, incarnation});
+    effects.push(effect::KeepPromise{++last_promise_, ballot, incarnation});
+    if (LOCKSTEP_PLANTED(promise_before_disk)) return take_promise(now, ballot, candidate, incarnation, open_number,
+                                                                   effects);
+    asked_promise_ = {last_promise_, ballot, candidate, incarnation, open_number};
 }
 
 void Core::on(Now now, const event::PromiseKept& kept, Effects& effects) {

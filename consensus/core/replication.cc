@@ -241,7 +241,7 @@ void Core::advance_commit(Now now) {
         bool operator<(const Reached& other) const { return point.position < other.point.position; }
     };
     const auto held_by = [&](Voter voter) -> Reached {
-        if (voter == self()) return {counts_kept() ? kept_ : end_};
+        if (voter == self()) return {counts_kept() && !LOCKSTEP_PLANTED(own_copy_before_disk) ? kept_ : end_};
         const Peer* peer = peer_of(voter.id);
         if (peer == nullptr || peer->lane.state != Lane::State::open || peer->lane.incarnation != voter.incarnation)
             return {};

@@ -67,7 +67,7 @@ nanoseconds Driver::patience() {
 }
 
 void Driver::stop() {
-    fabric_.revoke_incoming();
+    if (!LOCKSTEP_PLANTED(stopped_and_writable)) fabric_.revoke_incoming();
     applier_.lose_all();
     catch_up_.stop();
     for (; !reads_.empty(); reads_.pop_front()) reject(reads_.front().done, Reason::stopped);

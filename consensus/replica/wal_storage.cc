@@ -1,6 +1,7 @@
 #include "consensus/replica/wal_storage.h"
 
 #include "log/check.h"
+#include "log/planted.h"
 
 #include <algorithm>
 
@@ -25,6 +26,7 @@ void WalStorage::keep_log(const core::effect::KeepLog& log) {
         generation_ = log.generation;
         // What was asked for before and is not copied yet is in the same log up to here.
         if (at_.index > log.from.index) at_ = log.from;
+        if (LOCKSTEP_PLANTED(log_cut_at_promise) && wal_->appended().index > at_.index) wal_->truncate(at_);
         said_ = {};
         said_committed_ = {};
     }

@@ -1,5 +1,7 @@
 #include "log/disk/disk.h"
 
+#include "log/planted.h"
+
 namespace lockstep::log {
 
 DiskOperation DiskOperation::create(FileHandle file, FileName name, std::uint64_t bytes) {
@@ -48,8 +50,12 @@ std::string to_string(const DiskOperation& operation) {
 }
 
 Result<void> perform_all(Disk& disk, std::span<const DiskOperation> operations) {
-    for (const DiskOperation& operation : operations)
-        if (auto done = disk.perform(operation); !done) return done;
+    for (const DiskOperation& operation : operations) {
+        auto done = disk.perform(operation);
+        if (LOCKSTEP_PLANTED(failed_sync_repeated) && !done && operation.kind == DiskOperation::Kind::sync)
+            done = disk.perform(operation);
+        if (!done) return done;
+    }
     return {};
 }
 

@@ -173,11 +173,15 @@ void SimDisk::crash() {
     }
     folder_ = durable_;
     open_ = {};
+    forget_planned();
+    crashed_ = false;
+    hung_ = false;
+}
+
+void SimDisk::forget_planned() {
     fail_.clear();
     crash_in_.reset();
     misdirect_ = false;
-    crashed_ = false;
-    hung_ = false;
 }
 
 void SimDisk::flip_bit(const FileName& name, std::uint64_t offset, unsigned bit) {
@@ -192,6 +196,11 @@ void SimDisk::flip_bit(const FileName& name, std::uint64_t offset, unsigned bit)
 std::vector<std::byte> SimDisk::contents(const FileName& name) const {
     const auto at = folder_.find(name.view());
     return at == folder_.end() ? std::vector<std::byte>{} : at->second->view;
+}
+
+std::vector<std::byte> SimDisk::durable_contents(const FileName& name) const {
+    const auto at = durable_.find(name.view());
+    return at == durable_.end() ? std::vector<std::byte>{} : at->second->durable;
 }
 
 void SimDisk::put(const FileName& name, std::vector<std::byte> bytes) {

@@ -43,6 +43,8 @@ class SimDisk final : public Disk {
     bool failed() const { return failed_; }
     // The next operation of that kind fails, with nothing or part of it done.
     void fail_next(DiskOperation::Kind kind, std::string why = "Input/output error") { fail_[kind] = std::move(why); }
+    // Nothing of what was planned fails any more.
+    void forget_planned();
     // The next write goes to another place of the same file, and succeeds.
     void misdirect_next() { misdirect_ = true; }
     // One bit of a file at rest changes.
@@ -57,6 +59,8 @@ class SimDisk final : public Disk {
     std::uint64_t syncs() const { return syncs_; }
     // Bytes of a file as they are read now; empty if there is none of that name.
     std::vector<std::byte> contents(const FileName& name) const;
+    // What a crash is sure to leave of it: without anything that was not synced.
+    std::vector<std::byte> durable_contents(const FileName& name) const;
     // Puts a file there, durable at once.
     void put(const FileName& name, std::vector<std::byte> bytes);
 

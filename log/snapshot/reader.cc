@@ -1,5 +1,7 @@
 #include "log/snapshot/reader.h"
 
+#include "log/planted.h"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -16,7 +18,7 @@ Result<SnapshotReader> SnapshotReader::open(ReadAt read_at, std::uint64_t file_b
 Result<void> SnapshotReader::read_exactly(std::uint64_t offset, std::span<std::byte> into) {
     auto got = read_at_(offset, into);
     if (!got) return std::move(got).error();
-    if (got.value() == into.size()) return {};
+    if (got.value() == into.size() || LOCKSTEP_PLANTED(short_chunk_accepted)) return {};
     return Error("it ends at byte " + std::to_string(offset + got.value()) + " and should have " +
                  std::to_string(file_bytes_) + " bytes: a part of it is missing");
 }
@@ -48,7 +50,7 @@ Result<void> SnapshotReader::next_chunk() {
     chunk_.resize(sizeof(ChunkBlock) + bytes);
     if (auto read = read_exactly(offset, chunk_); !read) return read;
     const ChunkBlock expected = chunk_of(chunks_, BytesView(chunk_).subspan(sizeof(ChunkBlock)), meta_.genesis, seed_);
-    if (std::memcmp(&expected, chunk_.data(), sizeof expected) != 0)
+    if (std::memcmp(&expected, chunk_.data(), sizeof expected) != 0 && !LOCKSTEP_PLANTED(short_chunk_accepted))
         return Error("chunk " + std::to_string(chunks_) + ", at byte " + std::to_string(offset) +
                      ", is not what was written there: its checksum is wrong");
     digest_.add(chunk_);
@@ -59,6 +61,7 @@ Result<void> SnapshotReader::next_chunk() {
 }
 
 Result<void> SnapshotReader::check_end() {
+    if (LOCKSTEP_PLANTED(short_chunk_accepted)) return {};
     const std::string where = "its end, at byte " + std::to_string(file_bytes_ - sizeof end_) + ", ";
     const SnapshotEndBlock expected = end_of(chunks_, state_bytes_, seed_, end_.digest);
     if (std::memcmp(&expected, &end_, sizeof expected) != 0)

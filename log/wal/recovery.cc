@@ -1,5 +1,7 @@
 #include "log/wal/recovery.h"
 
+#include "log/planted.h"
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -205,7 +207,7 @@ void Reading::judge() {
     const Position kept = found_.hard.floor;
     const Position acknowledged = std::max(floor.end.position, kept);
     Owed& owed = found_.owed;
-    if (at_.position >= acknowledged) {
+    if (at_.position >= acknowledged || LOCKSTEP_PLANTED(corruption_cut)) {
         if (floor_unsure_) {
             owed = {Damage::suspect, Point{Index{kUnknown}, Position{kUnknown}, 0, {}, 0}};
             found_.story = "the newest segment's floor cannot be read: what was acknowledged behind position " +

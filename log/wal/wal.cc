@@ -1,6 +1,7 @@
 #include "log/wal/wal.h"
 
 #include "log/check.h"
+#include "log/planted.h"
 
 #include <algorithm>
 #include <cstring>
@@ -175,7 +176,8 @@ bool Wal::plan_hard_state() {
     }
     hard_block_ = block_of(writing_, hard_sequence_ + 1);
     if (!hard_open_) job_.push(DiskOperation::open(kHardStateFile, kHardStateName));
-    job_.push(DiskOperation::write(kHardStateFile, hard_state_offset(hard_sequence_ + 1), bytes_of(hard_block_)));
+    const std::uint64_t slot = LOCKSTEP_PLANTED(hard_state_in_place) ? 0 : hard_sequence_ + 1;
+    job_.push(DiskOperation::write(kHardStateFile, hard_state_offset(slot), bytes_of(hard_block_)));
     job_.push(DiskOperation::sync(kHardStateFile));
     mirror_owed_ = hard_dirty_;
     hard_dirty_ = false;
@@ -215,6 +217,10 @@ bool Wal::plan_cut() {
         job_.push(DiskOperation::sync(kSegmentFile));
         doing_ = Doing::lower_floor;
         return true;
+    }
+    if (LOCKSTEP_PLANTED(truncated_from_the_front)) {
+        const auto behind = std::ranges::upper_bound(segments_, target, {}, &Segment::first);
+        if (behind != segments_.end()) std::rotate(behind, behind + 1, segments_.end());
     }
     if (!segments_.empty() && segments_.back().first > target) {
         const Position last = segments_.back().first;
@@ -301,7 +307,7 @@ bool Wal::plan_batch() {
     }
     const BytesView data(copy_.at(begin.position), data_end - begin.position);
     job_.push(DiskOperation::write(kSegmentFile, kSegmentDataOffset + (begin.position - first), data));
-    write_floor(begin.position, batch_end_, first);
+    write_floor(begin.position, LOCKSTEP_PLANTED(floor_behind_acknowledged) ? begin : batch_end_, first);
     job_.push(DiskOperation::sync(kSegmentFile));
     if (fresh) job_.push(DiskOperation::sync_folder());
     doing_ = Doing::batch;
@@ -325,7 +331,7 @@ bool Wal::plan_floor() {
 void Wal::finish(const Result<void>& outcome) {
     LOCKSTEP_CHECK(doing_ != Doing::nothing);
     const Doing done = std::exchange(doing_, Doing::nothing);
-    if (!outcome) {
+    if (!outcome && !LOCKSTEP_PLANTED(failed_sync_ignored)) {
         stopped_ = Error(outcome.error()).within("the log on disk has stopped for good");
         return;
     }

@@ -7,7 +7,8 @@ namespace lockstep::sim {
 
 namespace {
 
-#define LOCKSTEP_BUG(name, rules, what, seeds) Bug{PlantedBug::name, #name, rules, what, seeds}
+#define LOCKSTEP_BUG(name, rules, what, seeds) Bug{PlantedBug::name, #name, rules, what, seeds, false}
+#define LOCKSTEP_DURABLE_BUG(name, rules, what, seeds) Bug{PlantedBug::name, #name, rules, what, seeds, true}
 
 constexpr std::array kBugs{
     LOCKSTEP_BUG(fence_skipped, "S2 F3", "a fence leaves the lane standing", 50),
@@ -16,7 +17,15 @@ constexpr std::array kBugs{
     LOCKSTEP_BUG(chain_seed_ignored, "section 4", "an entry is not chained to the one before, by checksum and ballot",
                  300),
     LOCKSTEP_BUG(no_reserve, "section 4", "commands fill the ring to its last byte", 200),
+    LOCKSTEP_BUG(hard_state_in_place, "section 4", "the hard state is written over the one that counts", 0),
+    LOCKSTEP_BUG(failed_sync_ignored, "S13", "a failed fdatasync of the log is taken for done", 0),
+    LOCKSTEP_BUG(failed_sync_repeated, "S13", "a failed fdatasync is done again, and then believed", 0),
+    LOCKSTEP_BUG(truncated_from_the_front, "S10", "a cut removes segments front to back", 0),
+    LOCKSTEP_BUG(corruption_cut, "S14", "a break in what was acknowledged is cut as a torn tail", 0),
+    LOCKSTEP_BUG(floor_behind_acknowledged, "S14", "the floor on disk lags what is acknowledged by a batch", 0),
+    LOCKSTEP_BUG(short_chunk_accepted, "section 8", "a snapshot's chunk that is short or wrong is taken as it is", 0),
     LOCKSTEP_BUG(scan_before_fence, "S2", "the ring is scanned before the lane is fenced", 1000),
+    LOCKSTEP_BUG(promise_before_disk, "S1", "a promise is given before it is on disk", 0),
     LOCKSTEP_BUG(pre_vote_raises_ballot, "S3", "a granted pre-vote is kept as a promise", 50),
     LOCKSTEP_BUG(promise_forgotten, "S1", "who suspects its leader forgets its promise", 50),
     LOCKSTEP_BUG(lower_ballot_promised, "S1", "a lower ballot than before is promised", 200),
@@ -29,6 +38,8 @@ constexpr std::array kBugs{
     LOCKSTEP_BUG(adoption_impossible_retried, "S3", "one that cannot adopt campaigns again and asks nobody else", 2000),
     LOCKSTEP_BUG(retry_forgotten, "section 8", "a lost wake-up: the timer of the next campaign is not set", 100),
     LOCKSTEP_BUG(majority_off_by_one, "S7", "half is a majority of an even number", 300),
+    LOCKSTEP_BUG(own_copy_before_disk, "S6", "a leader counts its own copy before it is on its disk", 0),
+    LOCKSTEP_BUG(kept_without_generation, "S10", "what the disk says of an older log counts for the present one", 0),
     LOCKSTEP_BUG(old_ballot_counted, "S6", "entries of older ballots are committed by counting", 3000),
     LOCKSTEP_BUG(no_op_before_majority, "S6", "the no-op is appended before a majority holds what was adopted", 3000),
     LOCKSTEP_BUG(open_number_ignored, "S1", "a repeated or older prepare opens a lane once more", 200),
@@ -47,9 +58,13 @@ constexpr std::array kBugs{
     LOCKSTEP_BUG(probe_reused, "S15", "a read takes a probe that was posted before it", 200),
     LOCKSTEP_BUG(stale_heartbeat_heard, "section 8", "a board counts as heard whose heartbeats stand still", 1500),
     LOCKSTEP_BUG(wall_clock_stamped, "section 8", "entries bear the wall clock's time", 200),
+    LOCKSTEP_BUG(conflicting_tail_kept, "section 8", "a snapshot leaves a tail of another log above it", 0),
+    LOCKSTEP_BUG(log_cut_at_promise, "S8", "a new promise cuts the log on disk at the commit", 0),
+    LOCKSTEP_BUG(stopped_and_writable, "S13", "a stopped replica does not fence its ring", 0),
 };
 
 #undef LOCKSTEP_BUG
+#undef LOCKSTEP_DURABLE_BUG
 
 }  // namespace
 

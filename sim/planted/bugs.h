@@ -15,7 +15,8 @@ struct Bug {
     const char* name;
     const char* rules;
     const char* what;
-    std::uint64_t seeds;  // at most so many seeds until it is found; 0: a scenario finds it
+    std::uint64_t seeds;  // at most so many seeds until it is found; 0: a case of its own finds it
+    bool durable;         // by seeds of durable mode
 };
 
 std::span<const Bug> bugs();

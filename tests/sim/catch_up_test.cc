@@ -56,6 +56,37 @@ TEST_F(CatchUp, one_that_is_far_behind_is_a_majority_with_the_only_one_that_is_n
     }
 }
 
+// Section 8: a snapshot takes the place of a tail that is of another log, however far that goes.
+TEST_F(CatchUp, a_tail_of_another_log_does_not_outlive_the_snapshot_in_its_place) {
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        Cluster cluster(options(Durability::memory, seed));
+        form(cluster);
+        ASSERT_TRUE(progresses(cluster));
+        const ReplicaId away = *cluster.leader();
+        const Index common = cluster.core(away).commit().index;
+        cut_off(cluster, away);
+        // Short commands that are never committed: many an index in one ring.
+        for (int i = 0; i < 60; ++i) cluster.propose(away, 10);
+        cluster.run_for(10 * kMs);
+        ASSERT_TRUE(cluster.run_until(3000 * kMs, [&] {
+            const auto leader = cluster.leader();
+            return leader && *leader != away;
+        }));
+        // Long ones, with fewer indices in several rings.
+        const ReplicaId leader = *cluster.leader();
+        while (cluster.core(leader).commit().index.value < common.value + 30) {
+            ASSERT_EQ(cluster.leader(), leader);
+            if (cluster.driver(leader).waiting_proposals() < 2) cluster.propose(leader, 3500);
+            cluster.run_for(kMs);
+        }
+        cluster.network().heal_all();
+        ASSERT_TRUE(all_equal(cluster)) << cluster.describe();
+        EXPECT_NE(cluster.driver(leader).status().snapshot, Index{});
+        cluster.history().check_complete();
+    }
+}
+
 TEST_F(CatchUp, in_durable_mode_the_log_on_disk_is_enough) {
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
         Cluster cluster(options(Durability::durable, seed));

@@ -21,20 +21,29 @@ class Chaos : public testing::TestWithParam<std::uint64_t> {
     void SetUp() override { spdlog::set_level(spdlog::level::off); }
 };
 
-TEST_P(Chaos, keeps_every_rule_and_recovers) {
+void keeps_every_rule_and_recovers(std::uint64_t first_seed, std::uint64_t seeds, Case (*drawn)(std::uint64_t,
+                                                                                               std::size_t)) {
     std::uint64_t acknowledged = 0;
     std::uint64_t elections = 0;
-    for (std::uint64_t i = 0; i < seeds_per_test(); ++i) {
-        const std::uint64_t seed = GetParam() * 1'000'000 + i;
-        const RunResult result = run(draw(seed));
+    for (std::uint64_t seed = first_seed; seed < first_seed + seeds; ++seed) {
+        const RunResult result = run(drawn(seed, 0));
         ASSERT_EQ(result.failure, Failure::none) << "seed " << seed << ": " << result.what;
         ASSERT_EQ(result.undecided, 0u) << "seed " << seed;
         acknowledged += result.acknowledged;
         elections += result.elections;
     }
     // The runs were runs: entries were committed, and leaders lost.
-    EXPECT_GT(acknowledged, seeds_per_test() * 10);
-    EXPECT_GT(elections, seeds_per_test());
+    EXPECT_GT(acknowledged, seeds * 10);
+    EXPECT_GT(elections, seeds);
+}
+
+TEST_P(Chaos, keeps_every_rule_and_recovers) {
+    keeps_every_rule_and_recovers(GetParam() * 1'000'000, seeds_per_test(), draw);
+}
+
+// These take longer: power is lost, and logs are read back.
+TEST_P(Chaos, keeps_every_rule_and_recovers_on_disk) {
+    keeps_every_rule_and_recovers(GetParam() * 1'000'000, seeds_per_test() / 4, draw_durable);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Chaos, testing::Range<std::uint64_t>(1, 9));
@@ -48,6 +57,8 @@ TEST(ChaosRun, same_seed_same_hash) {
         EXPECT_NE(first.hash, 0u);
     }
     EXPECT_NE(run(draw(1)).hash, run(draw(2)).hash);
+    EXPECT_EQ(run(draw_durable(1)).hash, run(draw_durable(1)).hash);
+    EXPECT_NE(run(draw_durable(1)).hash, run(draw_durable(2)).hash);
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 #include "tools/sim/campaign.h"
 
-#include "sim/draw.h"
-
 #include <poll.h>
 
 #include <algorithm>
@@ -26,7 +24,7 @@ class Campaign {
     std::optional<Found> all() {
         while (true) {
             while (running_.size() < plan_.jobs && may_start()) {
-                running_.push_back({next_, Apart(lockstep::sim::draw(next_, plan_.replicas))});
+                running_.push_back({next_, Apart(plan_.draw(next_, plan_.replicas))});
                 if (next_++ == plan_.to) exhausted_ = true;
             }
             if (running_.empty()) return found_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sim/apart.h"
+#include "sim/draw.h"
 
 #include <chrono>
 #include <cstdint>
@@ -14,6 +15,7 @@ struct Plan {
     std::uint64_t from = 0;
     std::uint64_t to = 0;  // the last one
     std::size_t replicas = 0;  // as in lockstep::sim::draw
+    lockstep::sim::Case (*draw)(std::uint64_t seed, std::size_t replicas) = lockstep::sim::draw_either;
     std::size_t jobs = 1;
     std::optional<std::chrono::steady_clock::time_point> ends;
     bool quiet = false;    // no progress on standard error

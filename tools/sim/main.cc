@@ -30,6 +30,7 @@ struct Settings {
     std::string replay;
     double minutes = 0;
     std::size_t replicas = 0;  // 0: drawn
+    std::string durability;    // empty: both, by turns
     std::size_t jobs = std::max(1u, std::thread::hardware_concurrency());
     unsigned shrink = 60;
     std::string trace;
@@ -54,10 +55,16 @@ int run_case(const Case& of, const std::string& name, const std::string& reprodu
     return exit_of(result.failure);
 }
 
+auto drawing(const Settings& settings) {
+    if (settings.durability == "memory") return lockstep::sim::draw;
+    return settings.durability == "durable" ? lockstep::sim::draw_durable : lockstep::sim::draw_either;
+}
+
 int run_seed(std::uint64_t seed, const Settings& settings) {
     const std::string number = std::to_string(seed);
-    const std::string of = settings.replicas == 0 ? "" : " --replicas " + std::to_string(settings.replicas);
-    return run_case(lockstep::sim::draw(seed, settings.replicas), number, settings.program + " --seed " + number + of,
+    const std::string of = (settings.replicas == 0 ? "" : " --replicas " + std::to_string(settings.replicas)) +
+                           (settings.durability.empty() ? "" : " --durability " + settings.durability);
+    return run_case(drawing(settings)(seed, settings.replicas), number, settings.program + " --seed " + number + of,
                     settings);
 }
 
@@ -74,6 +81,7 @@ int run_replay(const Settings& settings) {
 int run_many(Plan plan, const Settings& settings) {
     plan.jobs = settings.jobs;
     plan.replicas = settings.replicas;
+    plan.draw = drawing(settings);
     Totals totals;
     const auto began = std::chrono::steady_clock::now();
     const auto found = run_seeds(plan, totals);
@@ -125,6 +133,8 @@ int run(int count, char** words) {
                                ->check(CLI::Range(0.01, 100'000.0));
     app.add_option("--replicas", settings.replicas, "With seeds: clusters of that many, and no directed cases")
         ->check(CLI::Range(std::size_t{1}, kMaxReplicas));
+    app.add_option("--durability", settings.durability, "With seeds: one mode only; by default they take turns")
+        ->check(CLI::IsMember({"memory", "durable"}));
     app.add_option("--jobs", settings.jobs, "How many at a time")->check(CLI::Range(1, 1024))->capture_default_str();
     app.add_option("--shrink", settings.shrink, "Seconds to spend on making a failing case smaller")
         ->capture_default_str();

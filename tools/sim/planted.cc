@@ -16,8 +16,9 @@ constexpr std::uint64_t kMostSeeds = 5000;
 constexpr std::uint64_t kApart = 1'000'000;  // between the first seeds of two searches
 
 // How many seeds a search takes that starts at `from`.
-std::uint64_t seeds_to_find(std::uint64_t from, std::size_t jobs) {
+std::uint64_t seeds_to_find(const lockstep::sim::Bug& bug, std::uint64_t from, std::size_t jobs) {
     Plan plan;
+    plan.draw = bug.durable ? lockstep::sim::draw_durable : lockstep::sim::draw;
     plan.from = from;
     plan.to = from + kMostSeeds - 1;
     plan.jobs = jobs;
@@ -32,13 +33,13 @@ int print_table(unsigned searches, std::size_t jobs, const std::string& only) {
                 searches);
     for (const lockstep::sim::Bug& bug : lockstep::sim::bugs()) {
         if (!only.empty() && only != bug.name) continue;
-        if (bug.seeds == 0) {
-            std::printf("| `%s` | %s | %s | a scenario | |\n", bug.name, bug.rules, bug.what);
+        if (bug.seeds == 0 && only.empty()) {
+            std::printf("| `%s` | %s | %s | a case of its own | |\n", bug.name, bug.rules, bug.what);
             continue;
         }
         planted_bug = bug.bug;
         std::vector<std::uint64_t> took;
-        for (unsigned i = 1; i <= searches; ++i) took.push_back(seeds_to_find(i * kApart, jobs));
+        for (unsigned i = 1; i <= searches; ++i) took.push_back(seeds_to_find(bug, i * kApart, jobs));
         std::ranges::sort(took);
         const auto text = [](std::uint64_t seeds) {
             return seeds > kMostSeeds ? "not in " + std::to_string(kMostSeeds) : std::to_string(seeds);

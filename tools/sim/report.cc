@@ -56,9 +56,10 @@ int exit_of(Failure failure) {
 std::string summary(const Case& of, const RunResult& result) {
     char text[256];
     std::snprintf(text, sizeof text,
-                  "%zu replicas, ring of %" PRIu64 " bytes, %.1f virtual seconds, %" PRIu64 " elections, %" PRIu64
+                  "%s, %zu replicas, ring of %" PRIu64 " bytes, %.1f virtual seconds, %" PRIu64 " elections, %" PRIu64
                   " committed, %" PRIu64 " acknowledged, hash %016" PRIx64,
-                  of.options.replicas, of.options.ring_bytes, static_cast<double>(result.virtual_ns) / 1e9,
+                  to_string(of.options.durability), of.options.replicas, of.options.ring_bytes,
+                  static_cast<double>(result.virtual_ns) / 1e9,
                   result.elections, result.committed, result.acknowledged, result.hash);
     const std::string found = result.failure == Failure::none ? "nothing found"
                                                               : std::string(to_string(result.failure));

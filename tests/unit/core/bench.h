@@ -48,11 +48,11 @@ class Bench {
     static constexpr std::size_t kRingBytes = 16 * 1024;
 
     // The core of `id` among r1, r2 and r3, up and formed. Formed as r1, it has asked for pre-votes.
-    explicit Bench(ReplicaId id)
+    explicit Bench(ReplicaId id, Durability durability = Durability::memory)
         : id_(id),
           ring_memory_(kRingBytes),
           scratch_memory_(kRingBytes),
-          core_(options(id), log::Ring(ring_memory_.span()), log::Ring(scratch_memory_.span())) {
+          core_(options(id, durability), log::Ring(ring_memory_.span()), log::Ring(scratch_memory_.span())) {
         step(event::Tick{});
         for (const ReplicaId peer : peers()) {
             step(event::PeerUp{peer, life(peer)});
@@ -165,7 +165,7 @@ class Bench {
     static constexpr std::uint64_t kGenesis = 4711;
 
  private:
-    static CoreOptions options(ReplicaId id) {
+    static CoreOptions options(ReplicaId id, Durability durability) {
         CoreOptions options;
         options.id = id;
         options.incarnation = life(id);
@@ -175,6 +175,7 @@ class Bench {
         options.election_timeout_ns = 100 * kMs;
         options.heartbeat_ns = 10 * kMs;
         options.random_seed = 7;
+        options.durability = durability;
         return options;
     }
 

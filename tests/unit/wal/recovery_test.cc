@@ -407,6 +407,34 @@ TEST(WalTruncate, lowers_the_floor_first_and_removes_segments_from_the_tail) {
     EXPECT_EQ(world.recover_now()->end, at);
 }
 
+// A segment that cannot be removed stops the log (S13), and what is left is in one piece. (braft commit 3654ef8)
+TEST(WalTruncate, that_cannot_remove_a_segment_stops_and_leaves_no_gap) {
+    for (int before = 0; before < 3; ++before) {
+        SCOPED_TRACE(std::to_string(before) + " segments are removed before");
+        WalWorld world(1);
+        fill(world, 4 * kRing);
+        const Point at = std::next(world.points.begin(), 5)->second;
+        world.truncate(at);
+        for (int removed = 0; removed < before;) {
+            const DiskJob* const job = world.wal->next();
+            ASSERT_NE(job, nullptr);
+            for (const DiskOperation& operation : job->operations()) removed += operation.kind == Kind::remove ? 1 : 0;
+            world.finish(perform_all(world.disk, job->operations()));
+        }
+        world.disk.fail_next(Kind::remove);
+        while (world.work()) continue;
+        ASSERT_TRUE(world.wal->stopped());
+        EXPECT_EQ(world.wal->durable(), at);
+        world.disk.crash();
+        const auto recovered = world.recover_now();
+        ASSERT_TRUE(recovered);
+        EXPECT_EQ(recovered->found, Damage::none) << recovered->story;
+        EXPECT_GE(recovered->end.position, at.position);
+        for (std::size_t number = 1; number < recovered->segments.size(); ++number)
+            EXPECT_EQ(recovered->segments[number].first, recovered->segments[number - 1].first + kRing);
+    }
+}
+
 TEST(WalRelease, drops_whole_segments_and_uses_one_again) {
     WalWorld world(1);
     fill(world, 4 * kRing + 100);

@@ -1,0 +1,54 @@
+// What counts as on disk (S6, S10).
+#include "tests/unit/core/bench.h"
+
+namespace lockstep::core {
+namespace {
+
+constexpr event::Look kLook{{UINT64_MAX}};
+
+// Follows the leader of `ballot`, once the promise is on disk.
+void follow(Bench& bench, Ballot ballot) {
+    bench.receive(ballot.leader(), Prepare{Bench::kGenesis, ballot, 1});
+    ASSERT_EQ(bench.effects<effect::KeepPromise>().size(), 1u);
+    EXPECT_LT(bench.core().promised(), ballot) << "nothing of it is visible yet (S1)";
+    bench.step(event::PromiseKept{bench.effects<effect::KeepPromise>()[0].serial});
+    EXPECT_EQ(bench.core().promised(), ballot);
+    bench.finish_promise();
+}
+
+// Two entries of `ballot` come, and are asked to be kept.
+effect::KeepLog two_entries(Bench& bench, Ballot ballot) {
+    log::Point tail = bench.start();
+    write_entry(bench, tail, ballot, "a");
+    write_entry(bench, tail, ballot, "b");
+    bench.step(kLook);
+    bench.flush();
+    EXPECT_EQ(bench.effects<effect::KeepLog>().size(), 1u);
+    return bench.effects<effect::KeepLog>().at(0);
+}
+
+// The log's "ABA": the same place, the same index, another entry. (etcd raft's "append ABA", openraft issue 1960)
+TEST(Keeping, what_is_on_disk_of_an_older_log_does_not_count_for_the_present_one) {
+    Bench bench(kR2, Durability::durable);
+    const Ballot older = Ballot::of(5, kR1);
+    const Ballot newer = Ballot::of(6, kR3);
+    follow(bench, older);
+    const effect::KeepLog before = two_entries(bench, older);
+    follow(bench, newer);
+    bench.step(event::LogKept{before.generation, before.upto, {}});
+    EXPECT_EQ(bench.core().kept(), bench.start());
+
+    const effect::KeepLog now = two_entries(bench, newer);
+    EXPECT_GT(now.generation, before.generation);
+    ASSERT_EQ(now.upto.index, before.upto.index);
+    // Late, twice, and for a part only.
+    for (const log::Point& upto : {before.upto, before.upto, bench.start()}) {
+        bench.step(event::LogKept{before.generation, upto, {}});
+        EXPECT_EQ(bench.core().kept(), bench.start()) << "another log's entries count as on disk";
+    }
+    bench.step(event::LogKept{now.generation, now.upto, {}});
+    EXPECT_EQ(bench.core().kept(), now.upto);
+}
+
+}  // namespace
+}  // namespace lockstep::core
