@@ -269,7 +269,10 @@ void Cluster::check_node(Node& node) {
     history_.committed(node.id, node.life, core.commit().index, core.commit().checksum);
     history_.configured(node.id, core.commit().index, core.committed_config().config);
     const Role role = core.role();
-    if (role == Role::leader) history_.counts_by(node.id, core.config(), core.newest_config());
+    if (role == Role::leader && node.counted_at != core.end()) {  // it reads all that is not committed
+        node.counted_at = core.end();
+        history_.counts_by(node.id, core.config(), core.newest_config());
+    }
     if (role == Role::leader) history_.leads(node.id, core.promised());
     Position& commit = commits_[{node.id, node.incarnation}];
     commit = std::max(commit, core.commit().position);

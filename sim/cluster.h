@@ -180,6 +180,7 @@ class Cluster {
         std::uint64_t busy_until_ns = 0;
         std::uint64_t batches = 0;     // applied before the present turn
         Role role = Role::forming;     // as last told
+        log::Point counted_at;         // the end of its log when it was last asked by which config it counts
         Ballot led;                    // the newest ballot led in, and the low mark then
         Position led_low_mark;
         std::uint64_t turn_at_ns = 0;  // the one turn that is planned; 0: none
