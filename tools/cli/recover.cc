@@ -14,7 +14,7 @@ namespace lockstep::cli {
 
 namespace {
 
-struct Asked {
+struct RecoverAsked {
     std::string folder;
     std::optional<std::uint64_t> loss_behind;
     bool json = false;
@@ -35,7 +35,7 @@ void write_json(const Survivor& survivor) {
 }
 
 // What it holds, and what it would mean to go on with it alone.
-void write_text(const Asked& asked, const Survivor& survivor) {
+void write_text(const RecoverAsked& asked, const Survivor& survivor) {
     const std::string self = to_string(survivor.replica);
     std::cout << "replica " << self << " of cluster " << survivor.cluster_id << " holds its log to ballot "
               << to_string(survivor.last_ballot) << ", index " << survivor.last_index.value
@@ -51,7 +51,7 @@ void write_text(const Asked& asked, const Survivor& survivor) {
                  "the other voters with its old data folder again.\n";
 }
 
-int recover(const Asked& asked) {
+int recover(const RecoverAsked& asked) {
     if (!asked.loss_behind) {
         const auto survivor = read_survivor(asked.folder, progress_shown());
         if (!survivor) return complain(survivor.error());
@@ -71,7 +71,7 @@ std::function<int()> add_recover_command(CLI::App& app) {
     CLI::App* const command = app.add_subcommand(
         "recover", "When a majority of the voters is lost: what a survivor holds, and going on with it alone");
     command->footer("Without --accept-loss-behind it changes nothing. Ends with 2 if it cannot do what is asked.");
-    auto asked = std::make_shared<Asked>();
+    auto asked = std::make_shared<RecoverAsked>();
     command->add_option("FOLDER", asked->folder, "The data_folder of the survivor's config; it must not run")
         ->required();
     CLI::Option* const loss = command->add_option(
