@@ -19,8 +19,9 @@ std::string command_of(const log::VerifiedEntry& entry) {
         case log::EntryKind::command:
             break;
         case log::EntryKind::config: {
+            const core::Config config = core::config_in(entry.payload, {}).config;
             std::string text = "config";
-            for (const core::Voter& voter : core::config_in(entry.payload, {}).config.voters.all())
+            for (const core::Voter& voter : config.voters.all())
                 text += "," + to_string(voter.id);
             return text;
         }
