@@ -259,14 +259,7 @@ TEST_F(Durable, any_crash_and_return_loses_nothing) {
         if (random.below(2) == 0) chosen.snapshot_after.bytes = 10'000 + random.below(100'000);
         Cluster cluster(chosen);
         transport::sim::Faults& faults = cluster.network().faults();
-        if (random.below(2) == 0) {
-            faults.piece_bytes = 64;
-            faults.lane_breaks_chance = random.below(20'000);
-            faults.completion_lost_chance = random.below(20'000);
-            faults.message_lost_chance = random.below(50'000);
-            faults.message_repeated_chance = random.below(50'000);
-            faults.repeated_late_ns = 50 * kMs;
-        }
+        if (random.below(2) == 0) disturb(faults, random);
         cluster.start_all();
         ASSERT_TRUE(formed(cluster)) << "seed " << seed;
         for (int act = 0; act < 120; ++act) {

@@ -46,6 +46,13 @@ class Membership : public CatchUp {
             });
         });
     }
+    // It gets on, all members vote, and all have the same.
+    static void is_whole_again(Cluster& cluster) {
+        ASSERT_TRUE(progresses(cluster)) << cluster.describe();
+        ASSERT_TRUE(all_vote(cluster)) << cluster.describe();
+        ASSERT_TRUE(all_equal(cluster)) << cluster.describe();
+        cluster.history().check_complete();
+    }
     // What a replica knew is gone, and it starts anew.
     static void replace(Cluster& cluster, ReplicaId id, Durability durability) {
         cluster.crash(id, true);

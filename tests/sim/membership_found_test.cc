@@ -186,10 +186,7 @@ TEST_F(MembershipFound, one_that_was_taken_out_hears_of_it_while_it_campaigns) {
             for (const ReplicaId from : members(cluster))
                 for (const ReplicaId to : members(cluster))
                     if (from != to) network.release(kind, from, to);
-        ASSERT_TRUE(progresses(cluster)) << cluster.describe();
-        ASSERT_TRUE(all_vote(cluster)) << cluster.describe();
-        ASSERT_TRUE(all_equal(cluster)) << cluster.describe();
-        cluster.history().check_complete();
+        ASSERT_NO_FATAL_FAILURE(is_whole_again(cluster));
     }
     EXPECT_GT(tried, 0);
 }
@@ -401,10 +398,7 @@ TEST_F(MembershipFound, anything_at_any_moment) {
         anything.begin();
         for (int step = 0; step < 200; ++step) anything.step();
         anything.settle();
-        ASSERT_TRUE(progresses(cluster)) << cluster.describe();
-        ASSERT_TRUE(all_vote(cluster)) << cluster.describe();
-        ASSERT_TRUE(all_equal(cluster)) << cluster.describe();
-        cluster.history().check_complete();
+        ASSERT_NO_FATAL_FAILURE(is_whole_again(cluster));
     }
 }
 

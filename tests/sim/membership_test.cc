@@ -20,10 +20,7 @@ TEST_P(LostWhatItKnew, a_replica_is_a_voter_again_however_long_the_log_is) {
         const Incarnation before = cluster.incarnation(lost);
         replace(cluster, lost, GetParam());
         ASSERT_NE(cluster.incarnation(lost), before);
-        ASSERT_TRUE(progresses(cluster)) << cluster.describe();
-        ASSERT_TRUE(all_vote(cluster)) << cluster.describe();
-        ASSERT_TRUE(all_equal(cluster)) << cluster.describe();
-        cluster.history().check_complete();
+        ASSERT_NO_FATAL_FAILURE(is_whole_again(cluster));
     }
 }
 
@@ -166,10 +163,7 @@ TEST_F(Membership, losses_crashes_and_changes_of_leader_at_any_moment) {
         cluster.network().heal_all();
         for (const ReplicaId id : members(cluster))
             if (!cluster.alive(id)) cluster.restart(id);
-        ASSERT_TRUE(progresses(cluster)) << cluster.describe();
-        ASSERT_TRUE(all_vote(cluster)) << cluster.describe();
-        ASSERT_TRUE(all_equal(cluster)) << cluster.describe();
-        cluster.history().check_complete();
+        ASSERT_NO_FATAL_FAILURE(is_whole_again(cluster));
     }
 }
 

@@ -177,14 +177,7 @@ TEST_F(PersistAsync, any_fault_of_a_minority_loses_nothing) {
         cluster.start_all();
         ASSERT_TRUE(cluster.run_until(5000 * kMs, [&] { return cluster.leader().has_value(); }));
         transport::sim::Faults& faults = cluster.network().faults();
-        if (random.below(2) == 0) {
-            faults.piece_bytes = 64;
-            faults.lane_breaks_chance = random.below(20'000);
-            faults.completion_lost_chance = random.below(20'000);
-            faults.message_lost_chance = random.below(50'000);
-            faults.message_repeated_chance = random.below(50'000);
-            faults.repeated_late_ns = 50 * kMs;
-        }
+        if (random.below(2) == 0) disturb(faults, random);
         std::size_t may_end = (chosen.replicas - 1) / 2;
         for (int act = 0; act < 120; ++act) {
             const ReplicaId id{static_cast<std::uint8_t>(1 + random.below(chosen.replicas))};

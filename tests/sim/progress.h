@@ -1,6 +1,7 @@
-// How many seeds a test runs, and whether a cluster gets on.
+// How many seeds a test runs, a network that is not kind, and whether a cluster gets on.
 #pragma once
 
+#include "consensus/core/random.h"
 #include "sim/cluster.h"
 
 #include <algorithm>
@@ -13,6 +14,16 @@ namespace lockstep::sim {
 inline std::uint64_t seeds(std::uint64_t by_default) {
     const char* asked = std::getenv("LOCKSTEP_SIM_SEEDS");
     return asked == nullptr ? by_default : std::strtoull(asked, nullptr, 10);
+}
+
+// Writes land in pieces, lanes break, messages are lost and come twice.
+inline void disturb(transport::sim::Faults& faults, core::Random& random) {
+    faults.piece_bytes = 64;
+    faults.lane_breaks_chance = random.below(20'000);
+    faults.completion_lost_chance = random.below(20'000);
+    faults.message_lost_chance = random.below(50'000);
+    faults.message_repeated_chance = random.below(50'000);
+    faults.repeated_late_ns = 50 * kMs;
 }
 
 // Whether anybody's proposal is acknowledged within some seconds.
