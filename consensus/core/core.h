@@ -270,7 +270,7 @@ class Core {
     bool counts_kept() const { return options_.durability == Durability::durable; }
     Position done_with() const;
     void keep_log(Now now, bool heartbeat, Effects& effects);
-    void ask_to_keep(Now now, bool commit_too, Effects& effects);
+    void ask_to_keep(Now now, bool commit_too, bool gather, Effects& effects);
     bool made_up_for() const { return commit_.position >= lost_until_ || commit_.ballot > lost_in_; }
     void keep_anew();
     void on(Now now, const event::LogKept& kept, Effects& effects);
@@ -366,6 +366,7 @@ class Core {
     std::uint64_t generation_ = 1;       // rises whenever what is believed may be another log from the commit on
     std::uint64_t asked_generation_ = 0;
     log::Point to_keep_;                 // asked for
+    Index asked_at_once_;                // where no commit waits for the disk: what it is not to gather any more
     log::Point kept_;
     log::Point kept_commit_;             // durable mode: what it would know to be committed if it started again
     std::uint64_t kept_rose_ns_ = 0;

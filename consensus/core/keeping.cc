@@ -12,7 +12,7 @@ namespace lockstep::core {
 namespace {
 
 // Where no commit waits for the disk, it is given what has gathered, not the entries of every turn.
-constexpr std::uint64_t kGatherBytes = 64 * 1024;
+constexpr std::uint64_t kGivenBytes = 64 * 1024;
 
 }  // namespace
 
@@ -22,21 +22,23 @@ void Core::keep_log(Now now, bool heartbeat, Effects& effects) {
     // A new generation is asked for even where it adds nothing: what older ones say does not count any more.
     const bool more = end_.index > to_keep_.index || generation_ != asked_generation_;
     if (!counts_kept()) {
-        const bool enough = end_.position - to_keep_.position >= std::min(kGatherBytes, ring_.bytes() / 64);
-        if (more && (enough || heartbeat || waits_for_room_)) ask_to_keep(now, false, effects);
+        const bool enough = end_.position - to_keep_.position >= std::min(kGivenBytes, ring_.bytes() / 64);
+        const bool at_once = (heartbeat || waits_for_room_) && (more || asked_at_once_ < end_.index);
+        if (at_once) asked_at_once_ = end_.index;
+        if (at_once || (more && enough)) ask_to_keep(now, false, !at_once, effects);
         return;
     }
     // The commit goes with the next entries, unless none come, or it holds up much of the ring.
     const Index known = std::min(commit_.index, kept_.index);
     const bool held_up = kept_commit_.index < known && (heartbeat || waits_for_room_ ||
                                                         commit_.position - kept_commit_.position >= ring_.bytes() / 16);
-    if (more || held_up) ask_to_keep(now, held_up, effects);
+    if (more || held_up) ask_to_keep(now, held_up, false, effects);
 }
 
-void Core::ask_to_keep(Now now, bool commit_too, Effects& effects) {
+void Core::ask_to_keep(Now now, bool commit_too, bool gather, Effects& effects) {
     asked_generation_ = generation_;
     if (kept_.index == to_keep_.index) kept_rose_ns_ = now.monotonic_ns;  // it starts to wait now
-    effects.push(effect::KeepLog{generation_, to_keep_, end_, commit_.index, commit_too});
+    effects.push(effect::KeepLog{generation_, to_keep_, end_, commit_.index, commit_too, gather});
     to_keep_ = end_;
 }
 
@@ -46,6 +48,7 @@ void Core::keep_anew() {
     ++generation_;
     if (to_keep_.index > commit_.index) to_keep_ = commit_;
     if (kept_.index > commit_.index) kept_ = commit_;
+    asked_at_once_ = std::min(asked_at_once_, commit_.index);
 }
 
 void Core::on(Now now, const event::LogKept& kept, Effects& effects) {

@@ -186,6 +186,7 @@ struct KeepLog {
     log::Point upto;
     Index committed;   // to be kept as well, with the bytes ...
     bool now = false;  // ... or even if there are none
+    bool gather = false;  // the disk may wait with what is given, until there is more
 };
 // Get of `peer` what comes behind `from`: bytes of its log, into the scratch ring, up to `until` at most, then say
 // LogFetched as they come; or else a newer snapshot, then say SnapshotFetched. Of the same serial again it says how far

@@ -23,7 +23,7 @@ constexpr FileHandle kSourceFile = 6;
 
 // Written data goes to the disk as it comes, and not all at once at the end, where the log's own fdatasync would wait
 // for it.
-constexpr std::uint64_t kSyncEveryBytes = std::uint64_t{4} << 20;
+constexpr std::uint64_t kSyncEveryBytes = std::uint64_t{512} << 10;
 
 SnapshotOutcome failed(Kind kind, const log::SnapshotName& name, std::string why) {
     return {.kind = kind, .name = name, .meta = {}, .peer = {}, .offset = 0, .bytes = {}, .why = std::move(why)};

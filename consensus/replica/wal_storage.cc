@@ -7,6 +7,13 @@
 
 namespace lockstep::replica {
 
+namespace {
+
+// Few fdatasyncs, which cost a processor's time as well as the disk's, and writes that are still small beside a ring.
+constexpr std::uint64_t kGatherBytes = std::uint64_t{1} << 20;
+
+}  // namespace
+
 void WalStorage::start(const log::Recovered& recovered) {
     ring_.set_genesis(recovered.hard.genesis);
     copy_.set_genesis(recovered.hard.genesis);
@@ -35,6 +42,7 @@ void WalStorage::keep_log(const core::effect::KeepLog& log) {
     advance();
     // Of another log than the WAL's nothing is said: what it has behind at_ may be cut yet.
     wal_->commit(std::min(committed_, at_.index), log.now);
+    wal_->gather(log.gather ? std::min(kGatherBytes, ring_.bytes() / 16) : 0);
     worker_.turn(*wal_);
 }
 

@@ -327,15 +327,15 @@ Result<std::optional<Recovered>> recover(Disk& disk, const Identity& identity, R
 }
 
 // A batch goes to one segment, and the one before it is durable when it begins; so the last segment is all that can be
-// behind, and the folder that names it. It is written anew: where a sync has failed, the system may take for clean what
-// never reached the disk, and a mere sync would say that all is well (Rebello et al., "Can Applications Recover from
-// fsync Failures?", ATC 2020).
+// behind, and the folder that names it; of that one, its front and what lies behind the begin of the newest floor, which
+// was written when all below was durable. It is written anew: where a sync has failed, the system may take for clean
+// what never reached the disk, and a mere sync would say that all is well (Rebello et al., "Can Applications Recover
+// from fsync Failures?", ATC 2020).
 Result<void> settle(Disk& disk, const Recovered& recovered) {
-    const auto rewrite = [&](const FileName& name, std::uint64_t bytes) -> Result<void> {
-        if (auto opened = disk.perform(DiskOperation::open(kRecoveryFile, name)); !opened) return opened;
-        std::vector<std::byte> chunk(kReadBytes);
-        for (std::uint64_t at = 0; at < bytes;) {
-            const std::uint64_t wanted = std::min<std::uint64_t>(chunk.size(), bytes - at);
+    std::vector<std::byte> chunk(kReadBytes);
+    const auto rewrite = [&](std::uint64_t at, std::uint64_t end) -> Result<void> {
+        while (at < end) {
+            const std::uint64_t wanted = std::min<std::uint64_t>(chunk.size(), end - at);
             auto got = disk.read(kRecoveryFile, at, std::span(chunk).first(wanted));
             if (!got) return std::move(got).error();
             if (got.value() == 0) break;
@@ -343,15 +343,25 @@ Result<void> settle(Disk& disk, const Recovered& recovered) {
             if (auto written = disk.perform(DiskOperation::write(kRecoveryFile, at, data)); !written) return written;
             at += got.value();
         }
+        return {};
+    };
+    const auto open = [&](const FileName& name) { return disk.perform(DiskOperation::open(kRecoveryFile, name)); };
+    const auto sync_and_close = [&]() -> Result<void> {
         if (auto synced = disk.perform(DiskOperation::sync(kRecoveryFile)); !synced) return synced;
         return disk.perform(DiskOperation::close(kRecoveryFile));
     };
-    if (auto done = rewrite(kHardStateName, kHardStateBytes); !done) return done;
+    if (auto opened = open(kHardStateName); !opened) return opened;
+    if (auto written = rewrite(0, kHardStateBytes); !written) return written;
+    if (auto synced = sync_and_close(); !synced) return synced;
     if (!recovered.segments.empty()) {
         const Position first = recovered.segments.back().first;
         const std::uint64_t used = recovered.end.position > first ? recovered.end.position - first : 0;
-        const FileName name = segment_name(recovered.hard.era, first);
-        if (auto done = rewrite(name, kSegmentDataOffset + used); !done) return done;
+        const Position begin = recovered.floor.begin;
+        const std::uint64_t durable = std::min(used, begin > first ? begin - first : 0);
+        if (auto opened = open(segment_name(recovered.hard.era, first)); !opened) return opened;
+        if (auto written = rewrite(0, kSegmentDataOffset); !written) return written;
+        if (auto written = rewrite(kSegmentDataOffset + durable, kSegmentDataOffset + used); !written) return written;
+        if (auto synced = sync_and_close(); !synced) return synced;
     }
     return disk.perform(DiskOperation::sync_folder());
 }

@@ -283,6 +283,7 @@ bool Wal::plan_spare() {
 
 bool Wal::plan_batch() {
     if (durable_.position == appended_.position) return false;
+    if (appended_.position - durable_.position < gather_) return false;
     const Point begin = durable_;
     const bool at_lap_end = lap_end_ && lap_end_->position > begin.position;
     batch_end_ = at_lap_end ? *lap_end_ : appended_;

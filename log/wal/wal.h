@@ -61,6 +61,8 @@ class Wal {
 
     // Copies the stream from appended() to `end`, where an entry ends, out of `ring`, and verifies the copy.
     Taken append(const Ring& ring, Position end);
+    // From now on a batch begins where so many bytes are not durable; 0, as at first: with any.
+    void gather(std::uint64_t bytes) { gather_ = bytes; }
     // A ballot that is not below the promised one. It is on disk when kept().promised says so, and not before (S1).
     void promise(Ballot ballot, Incarnation candidate);
     // That the entries up to there, of those in this log, are committed: on disk with the next batch, or by itself if
@@ -140,6 +142,7 @@ class Wal {
     Point appended_;
     std::optional<Point> lap_end_;  // between durable and appended, if a lap ends there; no batch goes past it
     Position lap_data_end_;         // where its bytes end: a pad's body is not written
+    std::uint64_t gather_ = 0;
     bool owed_reached_ = false;     // what was appended has the owed point in it
 
     std::vector<Segment> segments_;

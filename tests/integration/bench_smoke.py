@@ -109,6 +109,23 @@ class Bench(unittest.TestCase):
             self.assertGreater(row["sync_p50_us"], 0)
             self.assertGreater(row["syncs_per_s"], 0)
 
+    def test_a_snapshot_is_measured_beside_commits(self):
+        self.run_bench("snapshot", "--mib", "4", "--depth", "1", "--rounds", "1", "--seconds", "0.1", "--json",
+                       self.path("out.json"), limit_s=60)
+        [row] = json.loads(Path(self.path("out.json")).read_text(encoding="utf-8"))
+        for key in ["snapshot_s", "before_p99_us", "during_p99_us", "ratio_p99"]:
+            self.assertGreater(row[key], 0, key)
+        self.assert_nothing_left()
+
+    def test_recovery_brings_the_whole_log_back(self):
+        self.run_bench("recovery", "--mib", "8", "--rounds", "1", "--json", self.path("out.json"), limit_s=60)
+        [row] = json.loads(Path(self.path("out.json")).read_text(encoding="utf-8"))
+        self.assertGreater(row["entries"] * row["bytes"], 7 << 20)
+        self.assertGreater(row["file_bytes"], 8 << 20)
+        for key in ["read_mib_per_s", "recovery_mib_per_s", "ratio"]:
+            self.assertGreater(row[key], 0, key)
+        self.assert_nothing_left()
+
     def test_limit_alone_has_no_commit_numbers(self):
         self.run_bench("limit", "--bytes", "64", "--depth", "1", "--polling", "spin", "--rounds", "1", "--seconds",
                        "0.05", "--json", self.path("out.json"), limit_s=30)

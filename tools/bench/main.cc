@@ -5,6 +5,7 @@
 #include "tools/bench/instructions.h"
 #include "tools/bench/limit.h"
 #include "tools/bench/rdma_limit.h"
+#include "tools/bench/recovery.h"
 #include "tools/bench/snapshot.h"
 
 #include <CLI/CLI.hpp>
@@ -154,6 +155,18 @@ void add_snapshot(CLI::App& app, SnapshotPlan& plan, Action& action) {
     snapshot->callback([&plan, &action] { action = [&plan] { return run_snapshot(plan); }; });
 }
 
+void add_recovery(CLI::App& app, RecoveryPlan& plan, Action& action) {
+    CLI::App* recovery = app.add_subcommand("recovery", "How fast a replica comes back with its log");
+    recovery->add_option("--mib", plan.mib, "How large the log is")->check(CLI::Range(1, 1 << 20))->capture_default_str();
+    recovery->add_option("--bytes", plan.bytes, "Payload")->check(CLI::Range(1, 1 << 20))->capture_default_str();
+    recovery->add_option("--rounds", plan.rounds, "How often")->check(CLI::Range(1, 1000))->capture_default_str();
+    recovery->add_option("--folder", plan.folder, "Keep the replica's data in this folder")
+        ->check(CLI::ExistingDirectory)
+        ->type_name("FOLDER");
+    recovery->add_option("--json", plan.json, "Write the results there, as an array of one object")->type_name("FILE");
+    recovery->callback([&plan, &action] { action = [&plan] { return run_recovery(plan); }; });
+}
+
 void add_instructions(CLI::App& app, InstructionsPlan& plan, Action& action) {
     CLI::App* instructions = app.add_subcommand(
         "instructions", "Instructions per entry on the leader's protocol thread, counted by valgrind");
@@ -234,6 +247,7 @@ int run(int argc, char** argv) {
     DiskLimitPlan disk_plan;
     FailoverPlan failover_plan;
     SnapshotPlan snapshot_plan;
+    RecoveryPlan recovery_plan;
     InstructionsPlan instructions_plan;
     Part part;
     Action action;
@@ -241,6 +255,7 @@ int run(int argc, char** argv) {
     add_disk_limit(app, disk_plan, action);
     add_failover(app, failover_plan, action);
     add_snapshot(app, snapshot_plan, action);
+    add_recovery(app, recovery_plan, action);
     add_instructions(app, instructions_plan, action);
     add_parts(app, part, action);
     bool verbose = false;

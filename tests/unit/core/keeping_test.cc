@@ -50,5 +50,34 @@ TEST(Keeping, what_is_on_disk_of_an_older_log_does_not_count_for_the_present_one
     EXPECT_EQ(bench.core().kept(), now.upto);
 }
 
+// Where no commit waits for the disk it may gather what it is given, but not for longer than a heartbeat.
+TEST(Keeping, what_no_commit_waits_for_may_gather_until_a_heartbeat) {
+    Bench bench(kR2, Durability::persist_async);
+    const Ballot ballot = Ballot::of(5, kR1);
+    bench.receive(ballot.leader(), Prepare{Bench::kGenesis, ballot, 1});
+    bench.finish_promise();
+    log::Point tail = bench.start();
+    const auto land = [&] {
+        write_entry(bench, tail, ballot, "a");
+        bench.step(kLook);
+        bench.flush();
+    };
+    land();
+    EXPECT_TRUE(bench.effects<effect::KeepLog>().empty()) << "an entry is no reason to wake the disk's thread";
+    for (int more = 0; more < 3; ++more) land();
+    ASSERT_EQ(bench.effects<effect::KeepLog>().size(), 1u);
+    EXPECT_EQ(bench.effects<effect::KeepLog>()[0].upto, tail);
+    EXPECT_TRUE(bench.effects<effect::KeepLog>()[0].gather);
+
+    std::vector<effect::KeepLog> at_once;
+    for (int ms = 0; ms < 1000; ms += 10) {
+        bench.tick(10);
+        for (const auto& asked : bench.effects<effect::KeepLog>()) at_once.push_back(asked);
+    }
+    ASSERT_EQ(at_once.size(), 1u) << "asked for once more, and not with every heartbeat";
+    EXPECT_FALSE(at_once[0].gather);
+    EXPECT_EQ(at_once[0].upto, tail);
+}
+
 }  // namespace
 }  // namespace lockstep::core

@@ -68,8 +68,9 @@ class WalStorageTest : public testing::Test {
         EXPECT_TRUE(found);
         return *found.value();
     }
-    void keep(std::uint64_t generation, const log::Point& from, const log::Point& upto, Index committed) {
-        storage_.keep_log(core::effect::KeepLog{generation, from, upto, committed, false});
+    void keep(std::uint64_t generation, const log::Point& from, const log::Point& upto, Index committed,
+              bool gather = false) {
+        storage_.keep_log({generation, from, upto, committed, false, gather});
     }
     // Does all that the disk is to do. False: it has failed.
     bool work() {
@@ -114,6 +115,25 @@ TEST_F(WalStorageTest, what_is_asked_for_again_and_is_the_same_stays_as_it_is) {
     EXPECT_EQ(disk_.syncs(), syncs) << "what is on disk is written again";
     disk_.crash();
     EXPECT_EQ(recovered().end, points_[9]);
+}
+
+TEST_F(WalStorageTest, what_may_gather_goes_to_disk_when_there_is_enough_of_it_or_when_it_is_asked_for) {
+    std::mt19937_64 random(2);
+    log::Chain chain(ring_, points_[9]);
+    for (int i = 0; i < 3; ++i) chain.append(40, random);
+    const std::uint64_t syncs = disk_.syncs();
+    const auto end = [&](std::size_t entry) { return chain.entries()[entry].end; };
+    keep(1, points_[9], end(0), points_[7].index, true);
+    ASSERT_TRUE(work());
+    EXPECT_EQ(disk_.syncs(), syncs) << "one entry is less than a sixteenth of the ring";
+    keep(1, end(0), end(1), points_[7].index, true);
+    ASSERT_TRUE(work());
+    EXPECT_EQ(disk_.syncs(), syncs + 1);
+    EXPECT_EQ(said(1), end(1));
+    keep(1, end(1), end(2), points_[7].index, true);
+    keep(1, end(2), end(2), points_[7].index);
+    ASSERT_TRUE(work());
+    EXPECT_EQ(said(1), end(2)) << "asked for, with nothing new";
 }
 
 // Where it differs it is cut, and whatever call the power is lost at, the ones before it are there.
