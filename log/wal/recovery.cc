@@ -327,7 +327,7 @@ Result<std::optional<Recovered>> recover(Disk& disk, const Identity& identity, R
 }
 
 // A batch goes to one segment, and the one before it is durable when it begins; so the last segment is all that can be
-// behind, and the folder that names it; of that one, its front and what lies behind the begin of the newest floor, which
+// behind, and the folder that names it; of that one, its front and what is behind the begin of the newest floor, which
 // was written when all below was durable. It is written anew: where a sync has failed, the system may take for clean
 // what never reached the disk, and a mere sync would say that all is well (Rebello et al., "Can Applications Recover
 // from fsync Failures?", ATC 2020).

@@ -157,7 +157,9 @@ void add_snapshot(CLI::App& app, SnapshotPlan& plan, Action& action) {
 
 void add_recovery(CLI::App& app, RecoveryPlan& plan, Action& action) {
     CLI::App* recovery = app.add_subcommand("recovery", "How fast a replica comes back with its log");
-    recovery->add_option("--mib", plan.mib, "How large the log is")->check(CLI::Range(1, 1 << 20))->capture_default_str();
+    recovery->add_option("--mib", plan.mib, "How large the log is")
+        ->check(CLI::Range(1, 1 << 20))
+        ->capture_default_str();
     recovery->add_option("--bytes", plan.bytes, "Payload")->check(CLI::Range(1, 1 << 20))->capture_default_str();
     recovery->add_option("--rounds", plan.rounds, "How often")->check(CLI::Range(1, 1000))->capture_default_str();
     recovery->add_option("--folder", plan.folder, "Keep the replica's data in this folder")

@@ -313,6 +313,34 @@ TEST(WalStops, when_the_disk_is_full) {
     EXPECT_EQ(world.recover_now()->end.position, world.wal->durable().position);
 }
 
+// A process whose fdatasync failed is started again, and reads what the system still has: not on disk, but taken for
+// clean. Whoever counts on it after `settle` finds it there when power is lost.
+TEST(WalSettle, makes_durable_what_a_failed_sync_left_in_the_systems_memory) {
+    int unsynced = 0;
+    for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+        WalWorld world(seed);
+        const auto batch = [&] {
+            for (std::uint64_t entries = world.random() % 4; entries > 0; --entries) world.append_random();
+            world.hand_over();
+            return world.work();
+        };
+        for (std::uint64_t batches = world.random() % 40; batches > 0; --batches) batch();
+        world.work_all();
+        const Point durable = world.wal->durable();
+        world.disk.fail_next(Kind::sync);
+        for (int batches = 0; batches < 100 && !world.wal->stopped(); ++batches) batch();
+        ASSERT_TRUE(world.wal->stopped());
+
+        const auto recovered = world.recover_now();
+        ASSERT_TRUE(recovered);
+        if (recovered->end.position > durable.position) ++unsynced;
+        ASSERT_TRUE(settle(world.disk, *recovered));
+        world.disk.crash();
+        ASSERT_EQ(world.recover_now()->end, recovered->end) << "seed " << seed;
+    }
+    EXPECT_GT(unsynced, 50) << "there was hardly anything to make durable";
+}
+
 TEST(WalGroupCommit, everything_that_gathered_takes_one_sync) {
     WalWorld world(1);
     fill(world, 300);
