@@ -57,7 +57,17 @@ enum class PlantedBug : std::uint8_t {
     stale_heartbeat_heard,
     wall_clock_stamped,
     conflicting_tail_kept,
+    promise_of_another_life,
+    copy_of_another_life,
+    config_when_committed,
+    decided_by_committed,
+    adopted_config_ignored,
+    config_outlives_its_entry,
+    config_before_no_op,
+    configs_at_once,
+    learner_not_caught_up,
     // consensus/replica
+    snapshot_names_newest,
     log_cut_at_promise,
     stopped_and_writable,
 };

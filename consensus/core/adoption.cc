@@ -78,6 +78,7 @@ void Core::on(Now now, const event::RingRead& read, Effects& effects) {
         end_campaign(now, retry_pause_ns_);
         return;
     }
+    if (LOCKSTEP_PLANTED(adopted_config_ignored)) a.config = own_config_;
     if (!a.config.config.names(self())) return end_campaign(now, options_.election_timeout_ns);  // S5
     if (a.config.config != deciding_) {
         // S4, S5: the voters that this log names decide, and the choice is made again.

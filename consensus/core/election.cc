@@ -39,7 +39,7 @@ void Core::consider_campaign(Now now, Effects& effects) {
 }
 
 void Core::start_pre_vote(Now now, Ballot handed_over, Effects& effects) {
-    deciding_ = newest_config().config;
+    deciding_ = LOCKSTEP_PLANTED(decided_by_committed) ? committed_config_.config : newest_config().config;
     if (!deciding_.names(self()) || loss_ == Loss::corrupt) {  // S5, S14: it could not lead
         campaign_at_ns_ = now.monotonic_ns + options_.election_timeout_ns;
         return;
@@ -84,7 +84,8 @@ void Core::receive(Now now, Peer& from, const PreVoteReply& message, Effects& ef
     const auto granted = [&](Voter voter) {
         if (voter == self()) return true;
         const Peer* peer = peer_of(voter.id);
-        return peer != nullptr && peer->pre_vote == Peer::PreVoted::granted && peer->incarnation == voter.incarnation;
+        if (peer == nullptr || peer->pre_vote != Peer::PreVoted::granted) return false;
+        return peer->incarnation == voter.incarnation || LOCKSTEP_PLANTED(promise_of_another_life);
     };
     if (has_majority(deciding_, granted)) {
         start_campaign(now, effects);
@@ -137,7 +138,8 @@ void Core::send_prepare(Now now, Peer& peer, Effects& effects) {
     // S12: a life that is no voter is of no use to a campaign, unless the config that names it may be lost (S14). A
     // leader has it learn.
     const Voter life{peer.id, peer.incarnation};
-    if (state_ != State::leader && !deciding_.names(life) && !suspects()) return;
+    const bool voters_only = !suspects() && !LOCKSTEP_PLANTED(promise_of_another_life);
+    if (state_ != State::leader && !deciding_.names(life) && voters_only) return;
     // One open per ballot until it is answered: a repeat carries the same number, and nothing is fenced twice (S1).
     if (peer.lane.state != Lane::State::opening || peer.lane.incarnation != peer.incarnation) {
         if (peer.lane.incarnation != peer.incarnation) peer.lane.consumed = {};
@@ -197,7 +199,8 @@ void Core::count_promises(Now now, Effects& effects) {
     const auto promised = [&](Voter voter) {
         if (voter == self()) return true;
         const Peer* peer = peer_of(voter.id);
-        return peer != nullptr && peer->promise && peer->promise_incarnation == voter.incarnation;
+        if (peer == nullptr || !peer->promise) return false;
+        return peer->promise_incarnation == voter.incarnation || LOCKSTEP_PLANTED(promise_of_another_life);
     };
     // S14: an answer with a loss may leave out what was acknowledged. A suspect one counts when every voter has
     // answered, for somebody then has it; a corrupt one never does. What it leaves out may be a config that names more

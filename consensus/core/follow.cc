@@ -44,7 +44,7 @@ void Core::on(Now, const event::Look& look, Effects&) {
         // and about to be overwritten.
         if (at.ballot == promised_ || LOCKSTEP_PLANTED(tail_believed)) {
             end_ = at;
-            if (config) take_config(*std::exchange(config, std::nullopt));
+            if (config && !LOCKSTEP_PLANTED(config_when_committed)) take_config(*std::exchange(config, std::nullopt));
         }
         if (LOCKSTEP_PLANTED(certificate_needs_own_ballot) && at.ballot != promised_) continue;
         if (at.index == notice_index_ && at.checksum == notice_checksum_) certified = at.index;

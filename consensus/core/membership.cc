@@ -5,6 +5,7 @@
 #include "consensus/core/core.h"
 
 #include "log/entry.h"
+#include "log/planted.h"
 
 #include <algorithm>
 #include <array>
@@ -59,8 +60,9 @@ ConfigAt Core::newest_config() const {
 // fourth would make three needed where two are there.
 void Core::replace_lost_voters(Now now, Effects& effects) {
     // S16: not before the own no-op is committed, and the last change applied.
-    if (state_ != State::leader || no_op_.index == Index{} || commit_.position < no_op_.position) return;
-    if (applied_.index < config_at_) return;
+    if (state_ != State::leader || no_op_.index == Index{}) return;
+    if (commit_.position < no_op_.position && !LOCKSTEP_PLANTED(config_before_no_op)) return;
+    if (applied_.index < config_at_ && !LOCKSTEP_PLANTED(configs_at_once)) return;
     for (const bool removes : {true, false}) {
         for (const Peer& peer : peers()) {
             const Voter life{peer.id, peer.lane.incarnation};
@@ -91,6 +93,7 @@ bool Core::keeps_going(const Config& config, ReplicaId newcomer) const {
 // whenever one looks, so what counts is the end as it was a heartbeat ago.
 bool Core::caught_up(const Peer& peer) const {
     if (!peer.up || peer.lane.state != Lane::State::open || peer.lane.incarnation != peer.incarnation) return false;
+    if (LOCKSTEP_PLANTED(learner_not_caught_up)) return true;
     if (!streaming(peer.lane)) return false;
     const Position holds = counts_kept() ? peer.lane.durable : peer.lane.landed.position;
     return caught_up_at_ != Position{} && holds >= caught_up_at_;

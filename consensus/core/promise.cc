@@ -103,7 +103,7 @@ void Core::on(Now now, const event::Fenced& fenced, Effects& effects) {
     const log::Point last = LOCKSTEP_PLANTED(scan_before_fence) ? incoming_.answer.last : scan_to_true_end();
     // S8: nothing above the commit is believed until the new ballot's leader has written behind it.
     end_ = commit_;
-    take_config(committed_config_);
+    if (!LOCKSTEP_PLANTED(config_outlives_its_entry)) take_config(committed_config_);
     keep_anew();
     looked_limit_ = {};
 
@@ -164,7 +164,8 @@ log::Point Core::scan_to_true_end() {
     own_config_ = committed_config_;
     while (const auto entry = log::next_entry(ring_, last, log::kNoLimit)) {
         if (entry->header.kind == log::EntryKind::pad) lap_ends_.note_pad(entry->start);
-        if (entry->header.kind == log::EntryKind::config) own_config_ = config_in(entry->payload, entry->end.index);
+        if (entry->header.kind == log::EntryKind::config && !LOCKSTEP_PLANTED(decided_by_committed))
+            own_config_ = config_in(entry->payload, entry->end.index);
         certified = std::max(certified, Index{entry->header.commit});
         last = entry->end;
         if (last.index == notice_index_ && last.checksum == notice_checksum_ &&
@@ -185,7 +186,7 @@ void Core::stop_leading(Now now, Effects& effects) {
     effects.push(effect::ProposalsLost{});
     low_mark_ = std::max(low_mark_, Position{std::max(end_.position.value, ring_.bytes()) - ring_.bytes()});
     end_ = commit_;
-    take_config(committed_config_);
+    if (!LOCKSTEP_PLANTED(config_outlives_its_entry)) take_config(committed_config_);
     keep_anew();
     no_op_ = {};
     log_full_ = false;

@@ -56,7 +56,7 @@ void Core::append_config(Now now, const Config& config, Effects& effects) {
     if (!room) return;
     if (end_.index == commit_.index) commit_rose_ns_ = now.monotonic_ns;  // it starts to wait now
     append_entry(now, log::EntryKind::config, std::as_bytes(std::span(bytes)));
-    take_config({end_.index, config});
+    if (!LOCKSTEP_PLANTED(config_when_committed)) take_config({end_.index, config});
     advance_commit(now);  // a cluster of one
 }
 
@@ -243,8 +243,8 @@ void Core::advance_commit(Now now) {
     const auto held_by = [&](Voter voter) -> Reached {
         if (voter == self()) return {counts_kept() && !LOCKSTEP_PLANTED(own_copy_before_disk) ? kept_ : end_};
         const Peer* peer = peer_of(voter.id);
-        if (peer == nullptr || peer->lane.state != Lane::State::open || peer->lane.incarnation != voter.incarnation)
-            return {};
+        if (peer == nullptr || peer->lane.state != Lane::State::open) return {};
+        if (peer->lane.incarnation != voter.incarnation && !LOCKSTEP_PLANTED(copy_of_another_life)) return {};
         if (!counts_kept()) return {peer->lane.landed};
         log::Point there;  // what is reported as durable is known by its position alone
         there.position = peer->lane.durable;
@@ -273,6 +273,7 @@ log::Point Core::point_at(Position position) const {
 void Core::set_commit(const log::Point& to) {
     LOCKSTEP_CHECK_OP(to.position.value, >=, commit_.position.value);
     LOCKSTEP_CHECK_OP(to.position.value, <=, end_.position.value);
+    if (LOCKSTEP_PLANTED(config_when_committed) && newest_config().at <= to.index) committed_config_ = newest_config();
     commit_ = to;
     if (config_at_ > committed_config_.at && config_at_ <= commit_.index) committed_config_ = {config_at_, config_};
     if (committed_config_.at > config_at_) take_config(committed_config_);

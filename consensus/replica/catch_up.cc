@@ -1,5 +1,6 @@
 #include "consensus/replica/catch_up.h"
 
+#include "log/planted.h"
 #include "transport/logger.h"
 
 #include <algorithm>
@@ -116,7 +117,8 @@ void CatchUp::take_snapshot_if_due(std::uint64_t now_ns, const core::Core& core)
     const bool wanted = supplier_.wants_snapshot() && now_ns >= retry_at_ns_;
     if ((!grown && !wanted && asked_.empty()) || (at.index <= taken_at_.index && !anew)) return;
     // It names those who vote at its index; where they are about to change, it waits until that is applied.
-    if (core.committed_config().at > at.index) return;
+    const bool of_newest = LOCKSTEP_PLANTED(snapshot_names_newest);
+    if (core.committed_config().at > at.index && !of_newest) return;
     auto view = state_machine_.snapshot();
     if (!view) {
         has_snapshots_ = false;
@@ -128,7 +130,7 @@ void CatchUp::take_snapshot_if_due(std::uint64_t now_ns, const core::Core& core)
     taken_at_ = at;
     if (storage_ == nullptr) backlog_.start(at.position);
     store_.take(log::SnapshotMeta{options_.cluster_id, core.genesis(), core.ring().bytes(), at,
-                                  bytes_of(core.committed_config().config)},
+                                  bytes_of(of_newest ? core.config() : core.committed_config().config)},
                 std::move(view));
 }
 

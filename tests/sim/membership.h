@@ -26,8 +26,32 @@ struct TellsSeed {
     }
 };
 
+// Who leads, who was lost and is another life now, and a third one.
+struct Roles {
+    ReplicaId leader;
+    ReplicaId lost;
+    ReplicaId follower;
+};
+
 class Membership : public CatchUp {
  protected:
+    // All form and get on; then one who follows is lost, and comes back without its disk, which is put aside.
+    static Roles lose_one(Cluster& cluster) {
+        form(cluster);
+        EXPECT_TRUE(progresses(cluster));
+        Roles roles{};
+        roles.leader = cluster.leader().value();
+        roles.lost = other_than(roles.leader);
+        roles.follower = other_than(roles.lost);
+        cluster.crash(roles.lost);
+        cluster.put_disk_aside(roles.lost);
+        cluster.restart(roles.lost);
+        return roles;
+    }
+    // By the newest config in its ring, committed or not.
+    static std::size_t voters_in_ring(const Cluster& cluster, ReplicaId id) {
+        return cluster.core(id).newest_config().config.voters.size();
+    }
     static std::vector<ReplicaId> members(const Cluster& cluster) {
         std::vector<ReplicaId> ids;
         for (std::size_t id = 1; id <= cluster.replicas(); ++id) ids.push_back({static_cast<std::uint8_t>(id)});

@@ -17,9 +17,6 @@ using Kind = transport::sim::Network::Kind;
 
 class MembershipFound : public Membership {
  protected:
-    static std::size_t voters_in_ring(const Cluster& cluster, ReplicaId id) {
-        return cluster.core(id).newest_config().config.voters.size();
-    }
     static void part(Cluster& cluster, ReplicaId a, ReplicaId b) {
         cluster.network().cut(a, b);
         cluster.network().cut(b, a);
@@ -46,14 +43,7 @@ TEST_F(MembershipFound, a_suspect_replica_may_have_lost_the_config_that_says_who
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         Cluster cluster(options(Durability::durable, seed));
-        form(cluster);
-        ASSERT_TRUE(progresses(cluster));
-        const ReplicaId leader = *cluster.leader();
-        const ReplicaId lost = other_than(leader);
-        const ReplicaId follower = other_than(lost);
-        cluster.crash(lost);
-        cluster.lose_disk(lost);
-        cluster.restart(lost);
+        const auto [leader, lost, follower] = lose_one(cluster);
         if (!until_taken_in_without(cluster, leader, follower, seed % 2 == 1)) continue;
         const Index config = cluster.core(leader).newest_config().at;
         // ... and all that stands in the leader's log.
@@ -103,14 +93,7 @@ TEST_F(MembershipFound, a_learner_that_has_promised_more_is_taken_in_all_the_sam
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         Cluster cluster(options(Durability::durable, seed));
-        form(cluster);
-        ASSERT_TRUE(progresses(cluster));
-        const ReplicaId leader = *cluster.leader();
-        const ReplicaId lost = other_than(leader);
-        const ReplicaId follower = other_than(lost);
-        cluster.crash(lost);
-        cluster.lose_disk(lost);
-        cluster.restart(lost);
+        const auto [leader, lost, follower] = lose_one(cluster);
         const auto removed = [&] { return voters_in_ring(cluster, follower) == 2; };
         if (!cluster.run_until(5'000 * kMs, removed)) continue;
         cluster.network().hold(Kind::piece, leader, follower);
@@ -149,14 +132,7 @@ TEST_F(MembershipFound, one_that_was_taken_out_hears_of_it_while_it_campaigns) {
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         Cluster cluster(options(Durability::durable, seed));
-        form(cluster);
-        ASSERT_TRUE(progresses(cluster));
-        const ReplicaId leader = *cluster.leader();
-        const ReplicaId old = other_than(leader);
-        const ReplicaId other = other_than(old);
-        cluster.crash(old);
-        cluster.put_disk_aside(old);
-        cluster.restart(old);
+        const auto [leader, old, other] = lose_one(cluster);
         ASSERT_TRUE(all_vote(cluster)) << cluster.describe();
         if (cluster.leader() != leader) continue;
         cluster.crash(old);
