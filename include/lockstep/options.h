@@ -63,7 +63,7 @@ struct Options {
     std::uint64_t max_queued_bytes = std::uint64_t{16} << 20;  // bytes of commands in it: 1 to 2^32
     Polling polling = Polling::blocking;
     // The same on all replicas.
-    Durability durability = Durability::memory;
+    Durability durability = Durability::durable;
     // Where the log is on disk: a snapshot is taken by itself when the log has grown by so many bytes, or entries,
     // since the last one, and lets the log before it go. 0: not for that reason. With both 0, or a service without
     // snapshots, the log on disk grows for ever. Bytes: 0 or 64 KiB to 2^50.

@@ -7,7 +7,7 @@ source=$2
 compiler=$3
 
 cmake -S "$source" -B "$build" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_BUILD_TYPE=Release \
-    -DBUILD_SHARED_LIBS=ON -DLOCKSTEP_RDMA=OFF -DLOCKSTEP_TESTS=OFF -DLOCKSTEP_TOOLS=OFF
+    -DCMAKE_UNITY_BUILD=ON -DBUILD_SHARED_LIBS=ON -DLOCKSTEP_RDMA=OFF -DLOCKSTEP_TESTS=OFF -DLOCKSTEP_TOOLS=OFF
 cmake --build "$build" -j "$(nproc)"
 [ -f "$build/liblockstep.so" ] || { echo "check_shared.sh: there is no liblockstep.so" >&2; exit 1; }
 if ldd "$build/liblockstep.so" | grep ibverbs; then

@@ -16,6 +16,20 @@ namespace {
 
 constexpr std::chrono::seconds kLimit{30};  // of real time, for a run that takes well below one
 
+// Where the search begins, for those that take minutes to come by from the first seed: a little before the seed that
+// found it last. All others up to the bound are still looked at, should that one find it no more.
+std::uint64_t first_seed(PlantedBug bug) {
+    switch (bug) {
+        case PlantedBug::adoption_unverified: return 135;
+        case PlantedBug::adoption_into_own_ring: return 90;
+        case PlantedBug::adoption_impossible_retried: return 100;
+        case PlantedBug::adoption_clears_own_tail: return 470;
+        case PlantedBug::older_answer_believed: return 248;
+        case PlantedBug::no_op_before_majority: return 2450;
+        default: return 1;
+    }
+}
+
 class Planted : public testing::TestWithParam<Bug> {
  protected:
     void SetUp() override { spdlog::set_level(spdlog::level::off); }
@@ -24,7 +38,8 @@ class Planted : public testing::TestWithParam<Bug> {
 
 TEST_P(Planted, is_found) {
     planted_bug = GetParam().bug;
-    for (std::uint64_t seed = 1; seed <= GetParam().seeds; ++seed) {
+    for (std::uint64_t looked = 0; looked < GetParam().seeds; ++looked) {
+        const std::uint64_t seed = (first_seed(GetParam().bug) - 1 + looked) % GetParam().seeds + 1;
         const RunResult result = run_apart(GetParam().durable ? draw_durable(seed) : draw(seed), kLimit);
         if (result.failure == Failure::none) continue;
         std::printf("seed %llu: %s: %s\n", static_cast<unsigned long long>(seed), to_string(result.failure),

@@ -382,6 +382,8 @@ TEST(Configs, sample_shows_the_defaults_of_options) {
     EXPECT_EQ(sample.max_queued_bytes, defaults.max_queued_bytes);
     EXPECT_EQ(sample.polling, defaults.polling);
     EXPECT_EQ(sample.spin_us, defaults.spin_us);
+    EXPECT_EQ(sample.durability, defaults.durability);
+    EXPECT_EQ(defaults.durability, Durability::durable);
     EXPECT_EQ(sample.transport, defaults.transport);
     EXPECT_EQ(sample.rdma_device, defaults.rdma_device);
     EXPECT_EQ(sample.rdma_port, defaults.rdma_port);

@@ -86,7 +86,7 @@ void add_cluster_flags(CLI::App& app, Flags& flags) {
         ->type_name("DEVICE")
         ->group(group);
     app.add_option("--durability", flags.durability,
-                   "Where an entry counts: memory; persist_async, there too, a log on disk behind; durable, on disk")
+                   "Where an entry counts: durable, on disk; memory; persist_async, there too, a log on disk behind")
         ->check(CLI::IsMember(kDurabilities))
         ->type_name("WHERE")
         ->group(group);

@@ -51,6 +51,7 @@ TEST(CounterCluster, sigterm_ends_a_replica_cleanly_and_the_others_go_on) {
     Cluster cluster;
     const int leader = cluster.wait_for_leader();
     ASSERT_NE(leader, 0);
+    EXPECT_EQ(cluster.info(leader, "replication", "durability"), "durable") << "for who asks for nothing";
     EXPECT_EQ(TestClient(cluster.client_port(leader)).ask("INCR x\r\n"), ":1\r\n");
     EXPECT_EQ(cluster.stop(leader), 0) << cluster.log_of(leader);
     EXPECT_EQ(TestClient(cluster.client_port(leader % 3 + 1)).ask("INCR x\r\n"), ":2\r\n");

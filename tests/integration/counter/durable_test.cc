@@ -87,7 +87,7 @@ TEST(CounterDurable, one_that_was_away_for_long_comes_back_by_a_snapshot) {
 // The same where the log is in memory only: what it needs behind the snapshot is kept for it.
 TEST(CounterMemory, one_that_was_stopped_for_long_comes_back_by_a_snapshot) {
     if (!program_exists("redis-benchmark")) GTEST_SKIP() << "needs redis-benchmark (package redis-tools)";
-    Cluster cluster({"--ring-bytes", "8388608"});
+    Cluster cluster({"--durability", "memory", "--ring-bytes", "8388608"});
     ASSERT_NE(cluster.wait_for_leader(), 0);
     const int away = cluster.wait_for_leader() % Cluster::kReplicas + 1;
     const int stays = away % Cluster::kReplicas + 1;
@@ -156,7 +156,7 @@ TEST(CounterPersistAsync, serves_by_memory_with_a_log_on_disk_that_is_not_counte
 // Its memory is gone with its process: it comes back as another life, learns, and votes again (S12). With three of them
 // each round needs the ones that were taken in before.
 TEST(CounterMemory, each_may_be_killed_when_the_one_before_is_taken_in_again) {
-    Cluster cluster({"--ring-bytes", "8388608"});
+    Cluster cluster({"--durability", "memory", "--ring-bytes", "8388608"});
     ASSERT_NE(cluster.wait_for_leader(), 0);
     Running load(cluster);
     for (int round = 0; round < rounds(6) && !testing::Test::HasFailure(); ++round) {

@@ -21,7 +21,7 @@ TEST(CounterFailover, paused_leaders_lose_and_double_nothing) {
     std::vector<std::uint64_t> gaps;
     for (int round = 0; round < rounds(50) && !testing::Test::HasFailure(); ++round) {
         SCOPED_TRACE("round " + std::to_string(round));
-        Cluster cluster;
+        Cluster cluster({"--durability", "memory"});
         const int leader = cluster.wait_for_leader();
         ASSERT_NE(leader, 0);
         Running load(cluster);

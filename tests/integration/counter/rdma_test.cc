@@ -121,7 +121,7 @@ TEST_F(CounterRdma, killed_leaders_of_mixed_groups_lose_and_double_nothing) {
 // In memory mode a follower's processor takes no part in a commit: with one replica dead and the other stopped, the
 // leader and the memory of the stopped one are a majority.
 TEST_F(CounterRdma, stopped_follower_carries_commits_at_full_speed_and_catches_up) {
-    Cluster cluster({}, over("rdma"));
+    Cluster cluster({"--durability", "memory"}, over("rdma"));
     const int leader = cluster.wait_for_leader();
     ASSERT_NE(leader, 0);
     expect_streaming(cluster, leader);
@@ -160,7 +160,7 @@ TEST_F(CounterRdma, stopped_follower_carries_commits_at_full_speed_and_catches_u
 
 // What was committed through memory alone outlives the leader: its followers find it there when they wake.
 TEST_F(CounterRdma, commits_into_stopped_memory_survive_the_leader) {
-    Cluster cluster({}, over("rdma"));
+    Cluster cluster({"--durability", "memory"}, over("rdma"));
     const int leader = cluster.wait_for_leader();
     ASSERT_NE(leader, 0);
     expect_streaming(cluster, leader);
@@ -188,7 +188,7 @@ TEST_F(CounterRdma, commits_into_stopped_memory_survive_the_leader) {
 
 // However many entries it carries, a commit takes at most one WRITE for each follower.
 TEST_F(CounterRdma, commit_takes_at_most_one_write_per_follower) {
-    Cluster cluster({}, over("rdma"));
+    Cluster cluster({"--durability", "memory"}, over("rdma"));
     const int leader = cluster.wait_for_leader();
     ASSERT_NE(leader, 0);
     expect_streaming(cluster, leader);

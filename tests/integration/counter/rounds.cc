@@ -67,7 +67,7 @@ void kill_leaders(int count, const std::function<Network(int round)>& network,
     std::uint64_t unknown = 0;
     for (int round = 0; round < count && !testing::Test::HasFailure(); ++round) {
         SCOPED_TRACE("round " + std::to_string(round));
-        Cluster cluster({}, network(round));
+        Cluster cluster({"--durability", "memory"}, network(round));
         const int leader = cluster.wait_for_leader();
         ASSERT_NE(leader, 0);
         if (before) before(cluster, leader);
