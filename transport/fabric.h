@@ -111,6 +111,8 @@ class Fabric {
     virtual void poll(std::chrono::nanoseconds wait, std::vector<Event>& events) = 0;
     // Ends a running or the next `poll` early. Any thread; does not block.
     virtual void wake() = 0;
+    // An eventfd of which a write ends a running or the next `poll` early, too; -1: there is none.
+    virtual int wake_descriptor() const { return -1; }
     // Which way `peer` is reached, for status: "tcp", "rdma (device, GID)", or why it is not.
     virtual std::string path(ReplicaId peer) const = 0;
 };

@@ -4,8 +4,8 @@
 
 namespace lockstep {
 
-DiskThread::DiskThread(log::Disk& disk, std::function<void()> wake)
-    : disk_(disk), wake_(std::move(wake)), thread_([this] { run(); }) {}
+DiskThread::DiskThread(log::Disk& disk, std::function<void()> wake, std::unique_ptr<log::DiskQueue> queue)
+    : disk_(disk), wake_(std::move(wake)), queue_(std::move(queue)), thread_([this] { run(); }) {}
 
 DiskThread::~DiskThread() {
     {
@@ -20,17 +20,42 @@ bool DiskThread::turn(log::Wal& wal) {
     bool ended = false;
     {
         const std::lock_guard lock(mutex_);
-        if (job_ != nullptr) return false;
+        if (!take_queued() || job_ != nullptr) return false;
         if (outcome_) {
             wal.finish(*outcome_);
             outcome_.reset();
             ended = true;
         }
-        job_ = wal.next();
-        if (job_ == nullptr) return ended;
+        const log::DiskJob* const next = wal.next();
+        if (next == nullptr) return ended;
+        if (queue_ != nullptr && queue_->begin(next->operations())) {
+            queued_ = next;
+            operation_since_ = std::chrono::steady_clock::now();
+            return ended;
+        }
+        job_ = next;
     }
     begun_.notify_one();
     return ended;
+}
+
+// False while the kernel is at a job. What it leaves unfinished the thread performs, from the beginning: the bytes, and
+// where they go, are the same.
+bool DiskThread::take_queued() {
+    if (queued_ == nullptr) return true;
+    const auto ended = queue_->ended();
+    if (!ended) return false;
+    operation_since_.reset();
+    const log::DiskJob* const job = std::exchange(queued_, nullptr);
+    switch (*ended) {
+        case log::DiskQueue::Ended::done: outcome_ = Result<void>(); break;
+        case log::DiskQueue::Ended::failed: outcome_ = queue_->error(); break;
+        case log::DiskQueue::Ended::unfinished:
+            job_ = job;
+            begun_.notify_one();
+            break;
+    }
+    return true;
 }
 
 std::chrono::nanoseconds DiskThread::waiting() const {

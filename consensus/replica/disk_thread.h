@@ -1,8 +1,9 @@
-// The thread that waits for the disk, so that the protocol's thread never does.
+// Waits for the disk, so that the protocol's thread never does.
 #pragma once
 
 #include "consensus/replica/disk_worker.h"
 #include "log/disk/disk.h"
+#include "log/disk/disk_queue.h"
 #include "log/wal/wal.h"
 
 #include <lockstep/result.h>
@@ -17,13 +18,13 @@
 
 namespace lockstep {
 
-// Performs a WAL's jobs, one at a time. All calls come from one thread, the protocol's, and none blocks but the
-// destructor.
+// Performs a WAL's jobs, one at a time, on a thread; those that only write and sync are the kernel's, where there is a
+// queue for it. All calls come from one thread, the protocol's, and none blocks but the destructor.
 class DiskThread final : public DiskWorker {
  public:
     // `wake` is called by the disk's thread when a job has ended, so that the protocol's thread calls `turn`. Until the
-    // destructor has returned, `disk` is used by no other thread.
-    DiskThread(log::Disk& disk, std::function<void()> wake);
+    // destructor has returned, `disk` is used by no other thread. `queue`, of the same disk, wakes by itself; or null.
+    DiskThread(log::Disk& disk, std::function<void()> wake, std::unique_ptr<log::DiskQueue> queue = nullptr);
     // Waits for the operation that runs; jobs that have not begun an operation do not begin it.
     ~DiskThread() override;
     DiskThread(const DiskThread&) = delete;
@@ -37,6 +38,7 @@ class DiskThread final : public DiskWorker {
 
  private:
     void run();
+    bool take_queued();
 
     log::Disk& disk_;
     const std::function<void()> wake_;
@@ -45,6 +47,8 @@ class DiskThread final : public DiskWorker {
     const log::DiskJob* job_ = nullptr;  // until its outcome is there
     std::optional<Result<void>> outcome_;
     std::optional<std::chrono::steady_clock::time_point> operation_since_;
+    const std::unique_ptr<log::DiskQueue> queue_;  // the protocol's thread alone uses it
+    const log::DiskJob* queued_ = nullptr;         // what it is at
     bool ending_ = false;
     std::thread thread_;
 };

@@ -114,7 +114,9 @@ DurableStore::DurableStore(const Options& options, FormationFile formation, log:
       snapshots_(std::move(snapshots)) {}
 
 void DurableStore::attach(transport::Fabric& fabric) {
-    thread_ = std::make_unique<DiskThread>(*disk_, [&fabric] { fabric.wake(); });
+    auto queue = log::DiskQueue::make(*disk_, fabric.wake_descriptor());
+    logger().debug("{}: its log is written by {}", to_string(identity_.replica), queue ? "io_uring" : "a thread");
+    thread_ = std::make_unique<DiskThread>(*disk_, [&fabric] { fabric.wake(); }, std::move(queue));
     storage_ = std::make_unique<WalStorage>(log::Ring(fabric.ring()), log::Ring(copy_.span()), *thread_);
     reader_ = std::make_unique<WalReader>(*storage_, *reading_, snapshots_->background(),
                                           [folder = snapshots_.get()] { folder->wake(); });

@@ -100,6 +100,12 @@ Result<void> PosixDisk::write(const DiskOperation& operation) {
     return {};
 }
 
+Error PosixDisk::error_of(const DiskOperation& operation, int system_error) const {
+    const std::string file = path(files_[operation.file].name);
+    if (operation.kind == DiskOperation::Kind::sync) return disk_error("fdatasync " + file, system_error);
+    return disk_error("write " + file + " at " + std::to_string(operation.offset), system_error);
+}
+
 Result<void> PosixDisk::close(FileHandle handle) {
     File& file = files_[handle];
     const int descriptor = std::exchange(file.descriptor, -1);
@@ -119,8 +125,7 @@ Result<void> PosixDisk::perform(const DiskOperation& operation) {
         case Kind::write: return write(operation);
         case Kind::sync:
             if (files_[operation.file].descriptor < 0) return bad_handle("fdatasync");
-            if (::fdatasync(files_[operation.file].descriptor) != 0)
-                return disk_error("fdatasync " + path(files_[operation.file].name), errno);
+            if (::fdatasync(files_[operation.file].descriptor) != 0) return error_of(operation, errno);
             return {};
         case Kind::rename:
             if (::renameat(folder_descriptor_, operation.name.c_str(), folder_descriptor_, operation.to.c_str()) != 0)

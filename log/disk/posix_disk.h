@@ -24,6 +24,10 @@ class PosixDisk final : public Disk {
     Result<std::vector<FileInfo>> list() override;
 
     const std::string& folder() const { return folder_; }
+    // Of an open file; -1 of one that is not.
+    int descriptor(FileHandle file) const { return files_[file].descriptor; }
+    // What `perform` would say of an operation that failed so.
+    Error error_of(const DiskOperation& operation, int system_error) const;
 
  private:
     struct File {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The same as check_install.sh, for a shared library without RDMA, built for this alone.
+# The same as check_install.sh, for a shared library without RDMA and io_uring, built for this alone.
 # usage: check_shared.sh BUILD_FOLDER SOURCE_FOLDER COMPILER
 set -euo pipefail
 build=$1/shared
@@ -7,11 +7,12 @@ source=$2
 compiler=$3
 
 cmake -S "$source" -B "$build" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_BUILD_TYPE=Release \
-    -DCMAKE_UNITY_BUILD=ON -DBUILD_SHARED_LIBS=ON -DLOCKSTEP_RDMA=OFF -DLOCKSTEP_TESTS=OFF -DLOCKSTEP_TOOLS=OFF
+    -DCMAKE_UNITY_BUILD=ON -DBUILD_SHARED_LIBS=ON -DLOCKSTEP_RDMA=OFF \
+    -DLOCKSTEP_URING=OFF -DLOCKSTEP_TESTS=OFF -DLOCKSTEP_TOOLS=OFF
 cmake --build "$build" -j "$(nproc)"
 [ -f "$build/liblockstep.so" ] || { echo "check_shared.sh: there is no liblockstep.so" >&2; exit 1; }
-if ldd "$build/liblockstep.so" | grep ibverbs; then
-    echo "check_shared.sh: liblockstep.so needs libibverbs, though it is built without RDMA" >&2
+if ldd "$build/liblockstep.so" | grep -E 'ibverbs|uring'; then
+    echo "check_shared.sh: liblockstep.so needs a library that it is built without" >&2
     exit 1
 fi
 "$(dirname "$0")/check_install.sh" "$build" "$source" "$compiler"

@@ -87,6 +87,7 @@ class FabricOverRdma final : public RdmaFabric, private link::LinkWatcher, priva
 
     void poll(std::chrono::nanoseconds wait, std::vector<Event>& events) override;
     void wake() override { station_->waker().wake(); }
+    int wake_descriptor() const override { return station_->waker().descriptor(); }
     std::string path(ReplicaId peer) const override;
 
  private:

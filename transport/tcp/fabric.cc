@@ -62,6 +62,7 @@ class FabricOverTcp final : public TcpFabric {
 
     void poll(std::chrono::nanoseconds wait, std::vector<Event>& events) override;
     void wake() override { station_->waker().wake(); }
+    int wake_descriptor() const override { return station_->waker().descriptor(); }
     std::string path(ReplicaId peer) const override {
         const ControlLink* link = station_->link_to(peer);
         return link != nullptr ? link->path() : "not reached: it is no peer of this replica";

@@ -288,5 +288,8 @@ int renameat(int from_folder, const char* from, int to_folder, const char* to) n
 }
 int unlink(const char* name) noexcept { return faults::unlink_at(AT_FDCWD, name, 0); }
 int unlinkat(int folder, const char* name, int flags) noexcept { return faults::unlink_at(folder, name, flags); }
+// What the kernel does by itself is not seen here: a program is to do without.
+struct io_uring;
+int io_uring_queue_init(unsigned, io_uring*, unsigned) { return -ENOSYS; }
 
 }  // extern "C"
