@@ -187,9 +187,11 @@ class Bench(unittest.TestCase):
         self.assertEqual(processes_of(self.folder.name), [])
 
     def test_bad_option_says_what_is_allowed(self):
-        done = subprocess.run([PROGRAM, "commit", "--depth", "0"], capture_output=True, text=True, timeout=10, check=False)
-        self.assertNotEqual(done.returncode, 0)
-        self.assertIn("4096", done.stderr)
+        for option, word, says in [("--depth", "0", "4096"), ("--durability", "disk", "none of durable, memory")]:
+            done = subprocess.run([PROGRAM, "commit", option, word], capture_output=True, text=True, timeout=10,
+                                  check=False)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(says, done.stderr)
 
 
 if __name__ == "__main__":

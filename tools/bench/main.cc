@@ -23,6 +23,22 @@ const std::map<std::string, Durability> kDurabilities = {{"memory", Durability::
                                                           {"persist_async", Durability::persist_async},
                                                           {"durable", Durability::durable}};
 
+// Takes one of the names for its value. (CLI11's own says only "Check x" of one that is not among them.)
+template <class Value>
+CLI::Validator named(const std::map<std::string, Value>& names) {
+    return CLI::Validator(
+        [&names](std::string& word) {
+            if (const auto found = names.find(word); found != names.end()) {
+                word = std::to_string(static_cast<int>(found->second));
+                return std::string();
+            }
+            std::string all;
+            for (const auto& [name, value] : names) all += (all.empty() ? "" : ", ") + name;
+            return "\"" + word + "\" is none of " + all;
+        },
+        "");
+}
+
 // What a subcommand that was chosen runs.
 using Action = std::function<int()>;
 
@@ -44,7 +60,7 @@ void add_plan(CLI::App& app, Plan& plan) {
         ->capture_default_str();
     app.add_option("--polling", plan.pollings, "How threads wait: blocking, adaptive, spin; several go by turns")
         ->delimiter(',')
-        ->transform(CLI::CheckedTransformer(kPollings))
+        ->transform(named(kPollings))
         ->type_name("HOW")
         ->default_str("blocking");
     app.add_option("--transport", plan.transports, "tcp, rdma; several go by turns")
@@ -53,7 +69,7 @@ void add_plan(CLI::App& app, Plan& plan) {
         ->default_str("tcp");
     app.add_option("--durability", plan.durabilities, "memory, persist_async, durable; several go by turns")
         ->delimiter(',')
-        ->transform(CLI::CheckedTransformer(kDurabilities))
+        ->transform(named(kDurabilities))
         ->type_name("WHERE")
         ->default_str("memory");
     app.add_option("--folder", plan.folder, "Keep the replicas' data, and measure the disk, in this folder")
@@ -109,7 +125,7 @@ void add_failover(CLI::App& app, FailoverPlan& plan, Action& action) {
                               ->check(CLI::Range(1, 10'000))
                               ->capture_default_str();
     failover->add_option("--polling", plan.polling, "How threads wait: blocking, adaptive or spin")
-        ->transform(CLI::CheckedTransformer(kPollings))
+        ->transform(named(kPollings))
         ->type_name("HOW")
         ->default_str("blocking");
     failover->add_option("--transport", plan.transport, "tcp or rdma")
@@ -134,11 +150,11 @@ void add_snapshot(CLI::App& app, SnapshotPlan& plan, Action& action) {
         ->check(CLI::Range(1, 4096))
         ->capture_default_str();
     snapshot->add_option("--durability", plan.durability, "memory, persist_async or durable")
-        ->transform(CLI::CheckedTransformer(kDurabilities))
+        ->transform(named(kDurabilities))
         ->type_name("WHERE")
         ->default_str("durable");
     snapshot->add_option("--polling", plan.polling, "How threads wait: blocking, adaptive or spin")
-        ->transform(CLI::CheckedTransformer(kPollings))
+        ->transform(named(kPollings))
         ->type_name("HOW")
         ->default_str("blocking");
     snapshot->add_option("--folder", plan.folder, "Keep the replicas' data in this folder")
@@ -203,9 +219,9 @@ void add_cluster(CLI::App& app, Part& part) {
     app.add_option("--hosts", part.spec.hosts)->delimiter(',')->required();
     app.add_option("--ports", part.spec.ports)->delimiter(',')->required();
     app.add_option("--folder", part.spec.folder)->required();
-    app.add_option("--polling", part.spec.polling)->transform(CLI::CheckedTransformer(kPollings))->required();
+    app.add_option("--polling", part.spec.polling)->transform(named(kPollings))->required();
     app.add_option("--durability", part.spec.durability)
-        ->transform(CLI::CheckedTransformer(kDurabilities))
+        ->transform(named(kDurabilities))
         ->required();
     app.add_option("--election-timeout-ms", part.spec.election_timeout_ms)->required();
     app.add_option("--heartbeat-ms", part.spec.heartbeat_ms)->required();
@@ -235,7 +251,7 @@ void add_parts(CLI::App& app, Part& part, Action& action) {
     CLI::App* peer = add("peer", [&part] { return run_peer(part.descriptor, part.bytes, part.spec.polling); });
     peer->add_option("--descriptor", part.descriptor)->required();
     peer->add_option("--bytes", part.bytes)->required();
-    peer->add_option("--polling", part.spec.polling)->transform(CLI::CheckedTransformer(kPollings))->required();
+    peer->add_option("--polling", part.spec.polling)->transform(named(kPollings))->required();
     CLI::App* rdma_peer = add("rdma-peer", [&part] { return run_rdma_peer(part.descriptor, part.host, part.bytes); });
     rdma_peer->add_option("--descriptor", part.descriptor)->required();
     rdma_peer->add_option("--host", part.host)->required();
