@@ -25,7 +25,7 @@ namespace {
 constexpr std::size_t kDepth = 256;
 constexpr std::uint64_t kSlices = 16;  // of writing, between words on how far it is
 constexpr std::size_t kPiece = std::size_t{1} << 20;
-constexpr std::uint64_t kLongest = 3600 * kSecond;
+constexpr std::uint64_t kLongestRun = 3600 * kSecond;
 
 class Counting final : public StateMachine {
  public:
@@ -175,7 +175,7 @@ class RecoveryRuns {
     }
 
     const RecoveryPlan& plan_;
-    const std::uint64_t deadline_ns_ = now_ns() + kLongest;
+    const std::uint64_t deadline_ns_ = now_ns() + kLongestRun;
     Progress progress_;
     Options options_;
     std::string round_text_;
