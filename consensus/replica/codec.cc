@@ -34,23 +34,21 @@ void put(const log::Point& point, Control::Point& out) {
     out.set_timestamp_ns(point.timestamp_ns);
 }
 
-void put(const core::Form& message, Control& out) {
-    Control::Form& to = *out.mutable_form();
+// Form and Join say the same, to one who forms and to one who comes later.
+template <class Message, class To>
+void put_founders(const Message& message, To& to) {
     to.set_genesis(message.genesis);
     put(message.voters.voters, *to.mutable_voters());
     put(message.voters.next, *to.mutable_next());
 }
+
+void put(const core::Form& message, Control& out) { put_founders(message, *out.mutable_form()); }
 
 void put(const core::FormAck& message, Control& out) { out.mutable_form_ack()->set_genesis(message.genesis); }
 
 void put(const core::Formed& message, Control& out) { out.mutable_formed()->set_genesis(message.genesis); }
 
-void put(const core::Join& message, Control& out) {
-    Control::Join& to = *out.mutable_join();
-    to.set_genesis(message.genesis);
-    put(message.voters.voters, *to.mutable_voters());
-    put(message.voters.next, *to.mutable_next());
-}
+void put(const core::Join& message, Control& out) { put_founders(message, *out.mutable_join()); }
 
 void put(const core::PreVote& message, Control& out) {
     Control::PreVote& to = *out.mutable_pre_vote();
