@@ -41,6 +41,14 @@ Result<void> set_aside(const std::string& folder) {
     return {};
 }
 
+// The replica has come back without them.
+Result<void> drop_damaged(ReplicaId id, SnapshotStore& snapshots) {
+    for (const SnapshotStore::Damaged& one : snapshots.damaged())
+        logger().warn("{}: {}: it has rotted; this replica came back without it, and removes it", to_string(id),
+                      one.why);
+    return snapshots.remove_damaged();
+}
+
 }  // namespace
 
 Result<std::unique_ptr<DurableStore>> DurableStore::open(const Options& options, StateMachine& state_machine,
@@ -98,6 +106,8 @@ Result<std::unique_ptr<DurableStore>> DurableStore::open(const Options& options,
                           store->found_->log.story,
                           core.loss == core::Loss::suspect ? "votes only where all voters do" : "does not vote");
     }
+    if (auto dropped = drop_damaged(options.id, store->snapshots_->store()); !dropped)
+        return std::move(dropped).error().within("data folder " + data);
     return store;
 }
 

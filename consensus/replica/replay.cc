@@ -166,10 +166,13 @@ Result<std::optional<Replayed>> replay(log::Disk& disk, const log::Identity& ide
             replay_from(&held, hard, disk, identity, ring, first_config, snapshots, state_machine, progress);
         if (!replayed || replayed.value()) return replayed;
     }
-    if (hard.base.index != Index{})
-        return Error("the log on disk begins behind index " + to_string(hard.base.index) +
-                     ", and no snapshot of what was before is there: if its disk is damaged, this replica must not "
-                     "come back as if it were not; the others go on while they are a majority");
+    if (hard.base.index != Index{}) {
+        std::string text = "the log on disk begins behind index " + to_string(hard.base.index) +
+                           ", and no snapshot of what was before is there";
+        for (const SnapshotStore::Damaged& one : snapshots.damaged()) text += "; " + one.why;
+        return Error(text + ". A replica whose disk is damaged must not come back as if it were not: give it an empty "
+                     "data folder and start it with join (--join): the others take it in while they are a majority");
+    }
     return replay_from(nullptr, hard, disk, identity, ring, first_config, snapshots, state_machine, progress);
 }
 

@@ -167,9 +167,9 @@ SnapshotOutcome SnapshotFiles::read_piece(ReplicaId peer, const log::SnapshotNam
     return outcome;
 }
 
-Result<void> SnapshotFiles::remove(const std::vector<log::SnapshotName>& names) {
-    for (const log::SnapshotName& name : names)
-        if (auto removed = disk_.perform(DiskOperation::remove(snapshot_file_name(name))); !removed) return removed;
+Result<void> SnapshotFiles::remove(const std::vector<FileName>& names) {
+    for (const FileName& name : names)
+        if (auto removed = disk_.perform(DiskOperation::remove(name)); !removed) return removed;
     return disk_.perform(DiskOperation::sync_folder());
 }
 
@@ -303,11 +303,9 @@ Result<SnapshotFiles::Loaded> SnapshotFiles::load(bool none_counts) {
             std::string why;
             auto held = verify(file, why);
             if (!held) return std::move(held).error();
-            if (held.value()) {
-                loaded.held.push_back(std::move(*held.value()));
-                continue;
-            }
-            loaded.removed.push_back(std::move(why));
+            if (held.value()) loaded.held.push_back(std::move(*held.value()));
+            else loaded.damaged.push_back({file.name, std::move(why)});
+            continue;
         }
         if (auto removed = disk_.perform(DiskOperation::remove(file.name)); !removed) return std::move(removed).error();
     }

@@ -26,7 +26,7 @@ class SnapshotFiles {
 
     struct Loaded {
         std::vector<SnapshotStore::Held> held;  // the newest first
-        std::vector<std::string> removed;       // that once were complete, and why
+        std::vector<SnapshotStore::Damaged> damaged;
     };
     Result<Loaded> load(bool none_counts);
 
@@ -41,7 +41,7 @@ class SnapshotFiles {
     // The next piece; with the last one, all is verified. Nothing where none is under way (any more).
     Result<std::optional<SnapshotOutcome>> write_piece(BytesView bytes);
 
-    Result<void> remove(const std::vector<log::SnapshotName>& names);
+    Result<void> remove(const std::vector<log::FileName>& names);
 
     // The source ends before this does; the next one that is opened takes its place.
     Result<std::unique_ptr<SnapshotSource>> open(const log::SnapshotName& name);

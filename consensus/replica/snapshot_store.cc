@@ -70,8 +70,15 @@ Result<void> SnapshotStore::load(bool none_counts) {
     auto loaded = shared_->files.load(none_counts);
     if (!loaded) return std::move(loaded).error().within("cannot load the snapshots");
     held_ = std::move(loaded.value().held);
-    removed_at_load_ = std::move(loaded.value().removed);
+    damaged_ = std::move(loaded.value().damaged);
     return {};
+}
+
+Result<void> SnapshotStore::remove_damaged() {
+    std::vector<log::FileName> names;
+    for (const Damaged& one : damaged_) names.push_back(one.file);
+    damaged_.clear();
+    return names.empty() ? Result<void>() : shared_->files.remove(names);
 }
 
 void SnapshotStore::take(const log::SnapshotMeta& meta, std::unique_ptr<SnapshotView> view) {
@@ -113,9 +120,9 @@ void SnapshotStore::write_piece(BytesView bytes) {
 }
 
 void SnapshotStore::drop_older(Index than) {
-    std::vector<log::SnapshotName> names;
+    std::vector<log::FileName> names;
     for (const Held& held : held_)
-        if (held.name.at.index < than) names.push_back(held.name);
+        if (held.name.at.index < than) names.push_back(snapshot_file_name(held.name));
     if (names.empty()) return;
     std::erase_if(held_, [&](const Held& held) { return held.name.at.index < than; });
     run([names](Shared& shared) -> Result<std::optional<SnapshotOutcome>> {

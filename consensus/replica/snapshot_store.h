@@ -51,12 +51,18 @@ class SnapshotStore {
     SnapshotStore(const SnapshotStore&) = delete;
     SnapshotStore& operator=(const SnapshotStore&) = delete;
 
-    // Finds the complete ones, which it reads and verifies, and removes what is not. Blocks; comes first. With
+    // Finds the complete ones, which it reads and verifies, and removes what was only begun. Blocks; comes first. With
     // `none_counts`, all are removed: they are of a life of this replica that has ended. Errors: the disk's; a file of
     // another version of the program, which stays.
     Result<void> load(bool none_counts);
-    // What `load` removed although it once was complete, and why: for the log.
-    const std::vector<std::string>& removed_at_load() const { return removed_at_load_; }
+    // What `load` found that once was complete, and is not any more.
+    struct Damaged {
+        log::FileName file;
+        std::string why;  // names the file
+    };
+    const std::vector<Damaged>& damaged() const { return damaged_; }
+    // Once the replica has come back without them. Blocks; before anything else is asked for.
+    Result<void> remove_damaged();
     // The complete ones, the newest first, with what they are of.
     struct Held {
         log::SnapshotName name;
@@ -103,7 +109,7 @@ class SnapshotStore {
     Background& background_;
     std::shared_ptr<Shared> shared_;  // with the work that is not done yet
     std::vector<Held> held_;
-    std::vector<std::string> removed_at_load_;
+    std::vector<Damaged> damaged_;
     bool taking_ = false;
     std::optional<log::SnapshotName> receiving_;
     std::uint64_t received_ = 0;

@@ -41,9 +41,11 @@ Network on_faulty_disks() {
 
 class CounterPower : public testing::Test {
  protected:
+    static constexpr std::size_t kRingBytes = std::size_t{4} << 20;
+
     explicit CounterPower(std::vector<std::string> more = {}) {
-        std::vector<std::string> flags = {"--durability", "durable",           "--ring-bytes",
-                                          "4194304",      "--max-query-bytes", "524288"};
+        std::vector<std::string> flags = {"--durability", "durable", "--ring-bytes", std::to_string(kRingBytes),
+                                          "--max-query-bytes", "524288"};
         flags.insert(flags.end(), more.begin(), more.end());
         cluster_.emplace(flags, on_faulty_disks());
     }
@@ -89,6 +91,28 @@ class CounterPower : public testing::Test {
         EXPECT_EQ(cluster().wait_for_end(id), 1) << cluster().log_of(id);
         EXPECT_THAT(cluster().log_of(id), HasSubstr("stops: "));
         EXPECT_THAT(cluster().log_of(id), HasSubstr(why));
+    }
+    // Commands of so many bytes in all go through the leader.
+    void fill(int leader, std::size_t bytes) {
+        constexpr std::size_t kValueBytes = 8000;
+        constexpr std::size_t kAtOnce = 32;
+        std::string commands;
+        for (std::size_t i = 0; i < kAtOnce; ++i)
+            commands += "SET filled" + std::to_string(i) + " " + std::string(kValueBytes, 'x') + "\r\n";
+        TestClient client(cluster().client_port(leader));
+        for (std::size_t sent = 0; sent < bytes; sent += kAtOnce * kValueBytes) {
+            client.send(commands);
+            EXPECT_THAT(client.receive(kAtOnce), HasSubstr("+OK"));
+        }
+    }
+    // A bit at that place turns over, or back.
+    static void flip(const std::string& path, std::uint64_t at) {
+        std::fstream bytes(path, std::ios::in | std::ios::out | std::ios::binary);
+        bytes.seekg(static_cast<std::streamoff>(at));
+        const int byte = bytes.get();
+        bytes.seekp(static_cast<std::streamoff>(at));
+        bytes.put(static_cast<char>(byte ^ 4));
+        EXPECT_TRUE(bytes.good()) << path;
     }
     // It is started, and refuses.
     Finished refused(int id) {
@@ -215,33 +239,25 @@ TEST_F(CounterPower, rot_is_found_and_refused_by_name) {
     const auto verify = [&] { return run_program({LOCKSTEP_CLI, "log", "verify", folder}); };
     EXPECT_EQ(verify().status, 0) << verify().output;
 
-    const auto flip = [&](const std::string& file, std::uint64_t at) {
-        std::fstream bytes(folder + "/log/" + file, std::ios::in | std::ios::out | std::ios::binary);
-        bytes.seekg(static_cast<std::streamoff>(at));
-        const int byte = bytes.get();
-        bytes.seekp(static_cast<std::streamoff>(at));
-        bytes.put(static_cast<char>(byte ^ 4));
-        EXPECT_TRUE(bytes.good()) << file;
-    };
     const std::string first = "wal-00000001-0000000000000000";
     constexpr std::uint64_t kInTheLog = 12'288 + 64 * 100 + 10;
-    flip(first, kInTheLog);
+    flip(folder + "/log/" + first, kInTheLog);
     EXPECT_NE(verify().status, 0);
     EXPECT_THAT(verify().output, HasSubstr(first));
     const Finished start = refused(victim);
     EXPECT_EQ(start.status, 1);
     EXPECT_THAT(start.output, HasSubstr(first));
     EXPECT_THAT(start.output, HasSubstr("Nothing was changed"));
-    flip(first, kInTheLog);
+    flip(folder + "/log/" + first, kInTheLog);
 
     // One slot of the hard state is enough, none is not.
-    flip("hard_state", 40);
-    flip("hard_state", 4096 + 40);
+    flip(folder + "/log/hard_state", 40);
+    flip(folder + "/log/hard_state", 4096 + 40);
     EXPECT_EQ(refused(victim).status, 1);
     EXPECT_THAT(refused(victim).output, HasSubstr("neither slot of hard_state can be read"));
     EXPECT_NE(verify().status, 0);
     EXPECT_THAT(verify().output, HasSubstr("hard_state"));
-    flip("hard_state", 40);
+    flip(folder + "/log/hard_state", 40);
     cluster().restart(victim);
     ASSERT_TRUE(answers(victim));
     ASSERT_TRUE(catches_up(victim, leader)) << cluster().log_of(victim);
@@ -269,6 +285,86 @@ TEST_F(CounterSnapshotPower, full_disk_costs_a_snapshot_and_no_more) {
     well_again(victim);
     ASSERT_TRUE(within_a_minute([&] { return number(victim, "snapshot") != 0; })) << cluster().log_of(victim);
     load.finish();
+}
+
+// Section 8: one that comes back by a snapshot finds no room for it. Nobody waits for it, and it says what is missing.
+TEST_F(CounterSnapshotPower, full_disk_keeps_a_follower_behind_until_there_is_room) {
+    Running load(cluster());
+    const int leader = cluster().wait_for_leader();
+    const int victim = after(leader);
+    cluster().signal(victim, SIGKILL);
+    fill(leader, 4 * kRingBytes);
+    fault(victim, "full 0 snap-received");
+    cluster().restart(victim);
+    ASSERT_TRUE(answers(victim));
+    EXPECT_TRUE(within_a_minute([&] {
+        return cluster().info(victim, "replication", "note").find("No space left on device") != std::string::npos;
+    })) << cluster().log_of(victim);
+    EXPECT_THAT(cluster().log_of(victim), HasSubstr("cannot take a snapshot from "));
+    ASSERT_TRUE(load.wait_for_progress(200)) << "the others go on";
+    well_again(victim);
+    ASSERT_TRUE(catches_up(victim, leader)) << cluster().log_of(victim);
+    EXPECT_THAT(cluster().log_of(victim), HasSubstr("installs the snapshot"));
+    load.finish();
+}
+
+// S14: snapshots rot while their replica is down. Where the log is there from its beginning, it goes on with that. Else
+// it does not come back as if it had lost nothing, and what is on its disk stays for who looks.
+TEST_F(CounterSnapshotPower, rotten_snapshots_are_found_and_named) {
+    const int leader = cluster().wait_for_leader();
+    const int victim = after(leader);
+    const std::string folder = cluster().data_folder(victim);
+    // They rot, or are again what they were; gives the newest one's path.
+    const auto flip_all = [&] {
+        std::string newest;
+        for (const auto& entry : fs::directory_iterator(folder + "/snapshots")) {
+            flip(entry.path(), fs::file_size(entry.path()) / 2);
+            newest = std::max(newest, entry.path().string());
+        }
+        return newest;
+    };
+    const auto end_and_rot = [&] {
+        const std::uint64_t before = number(victim, "snapshot");
+        EXPECT_TRUE(within_a_minute([&] {
+            fill(leader, 1);
+            return number(victim, "snapshot") > before;
+        }));
+        EXPECT_EQ(cluster().stop(victim), 0);
+        const std::string newest = flip_all();
+        const Finished verified = run_program({LOCKSTEP_CLI, "snapshot", "verify", folder});
+        EXPECT_NE(verified.status, 0);
+        EXPECT_THAT(verified.output, HasSubstr(fs::path(newest).filename().string()));
+        return newest;
+    };
+    const auto comes_back = [&] {
+        EXPECT_TRUE(answers(victim));
+        EXPECT_TRUE(catches_up(victim, leader)) << cluster().log_of(victim);
+    };
+
+    std::string newest = end_and_rot();
+    cluster().restart(victim);
+    comes_back();
+    EXPECT_THAT(cluster().log_of(victim), HasSubstr(fs::path(newest).filename().string()));
+    EXPECT_THAT(cluster().log_of(victim), HasSubstr("it has rotted"));
+    EXPECT_FALSE(fs::exists(newest));
+
+    fill(leader, 4 * kRingBytes);  // the log's beginning goes
+    comes_back();
+    newest = end_and_rot();
+    const Finished start = refused(victim);
+    EXPECT_EQ(start.status, 1);
+    EXPECT_THAT(start.output, HasSubstr(fs::path(newest).filename().string()));
+    EXPECT_THAT(start.output, HasSubstr("--join"));
+    flip_all();
+    cluster().restart(victim);
+    comes_back();
+
+    // Its peers have it all.
+    end_and_rot();
+    fs::rename(folder, folder + "-rotten");
+    cluster().restart(victim, {"--join"});
+    EXPECT_TRUE(cluster().is_taken_in(victim)) << cluster().log_of(victim);
+    comes_back();
 }
 
 // A sync that fails is another matter: nobody knows what the file holds (S13).

@@ -101,7 +101,7 @@ TEST(SnapshotFaults, power_lost_at_any_operation_leaves_each_complete_or_absent)
             World later(disk);
             ASSERT_TRUE(later.load());
             // A crash is no rot: nothing that once was complete has been damaged.
-            EXPECT_THAT(later.store.removed_at_load(), IsEmpty());
+            EXPECT_THAT(later.store.damaged(), IsEmpty());
             EXPECT_EQ(files_on(disk).size(), later.store.held().size()) << "something is left that nobody holds";
             for (const SnapshotStore::Held& held : later.store.held()) {
                 const std::uint64_t index = held.name.at.index.value;
@@ -262,8 +262,10 @@ void expect_found(const Sent& other, std::uint64_t at, unsigned bit) {
     World world(disk);
     ASSERT_TRUE(world.load());
     EXPECT_THAT(world.store.held(), IsEmpty());
-    ASSERT_EQ(world.store.removed_at_load().size(), 1u);
-    EXPECT_THAT(world.store.removed_at_load()[0], HasSubstr(snapshot_file_name(other.name).c_str()));
+    ASSERT_EQ(world.store.damaged().size(), 1u);
+    EXPECT_THAT(world.store.damaged()[0].why, HasSubstr(snapshot_file_name(other.name).c_str()));
+    EXPECT_EQ(files_on(disk).size(), 1u);
+    ASSERT_TRUE(world.store.remove_damaged());
     EXPECT_THAT(files_on(disk), IsEmpty());
 }
 
@@ -326,6 +328,8 @@ TEST(SnapshotFaults, chunks_swapped_doubled_short_or_of_another_snapshot_are_fou
         World world(disk);
         ASSERT_TRUE(world.load());
         EXPECT_THAT(world.store.held(), IsEmpty());
+        EXPECT_EQ(world.store.damaged().size(), 1u);
+        ASSERT_TRUE(world.store.remove_damaged());
         EXPECT_THAT(files_on(disk), IsEmpty());
         if (file.size() < other.file.size()) continue;  // it would go on waiting for the rest
         World receiver(disk);
