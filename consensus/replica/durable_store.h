@@ -28,6 +28,7 @@ class DurableStore final : public FormationStore {
     // not belong together.
     static Result<std::unique_ptr<DurableStore>> open(const Options& options, StateMachine& state_machine,
                                                       Incarnation fresh);
+    ~DurableStore() override { stop(); }  // before what the disk reads is gone
     const std::optional<KeptFormation>& formed() const { return formation_.kept(); }
     // Of this disk; the fresh one where nothing has been formed yet.
     Incarnation incarnation() const { return incarnation_; }

@@ -42,7 +42,8 @@ void WalStorage::keep_log(const core::effect::KeepLog& log) {
     advance();
     // Of another log than the WAL's nothing is said: what it has behind at_ may be cut yet.
     wal_->commit(std::min(committed_, at_.index), log.now);
-    wal_->gather(log.gather ? std::min(kGatherBytes, ring_.bytes() / 16) : 0);
+    if (!log.gather) at_once_ = log.upto.index;
+    wal_->gather(log.gather && wal_->durable().index >= at_once_ ? std::min(kGatherBytes, ring_.bytes() / 16) : 0);
     worker_.turn(*wal_);
 }
 

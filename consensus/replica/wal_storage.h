@@ -48,6 +48,7 @@ class WalStorage final : public Storage {
     log::Point said_;   // in this generation
     Index said_committed_;
     Index committed_;   // to be kept
+    Index at_once_;     // up to here the disk does not wait for more
     std::optional<Error> broken_;
 };
 

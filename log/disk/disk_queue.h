@@ -16,8 +16,8 @@ namespace lockstep::log {
 // One job at a time. For one thread, which none of its calls blocks but the destructor.
 class DiskQueue {
  public:
-    // Null where there is none: this was built without liburing, the kernel is older than 5.6, or does not allow it to
-    // this process (a container's filter). `wakes` is an eventfd, which the kernel writes when an operation has ended.
+    // Null where there is none: this was built without liburing, the kernel is older than 5.17, or does not allow it to
+    // this process (a container's filter). `wakes` is an eventfd, which the kernel writes when a job has ended.
     // Both outlive this.
     static std::unique_ptr<DiskQueue> make(PosixDisk& disk, int wakes);
     // Waits for the job that was begun.
@@ -44,7 +44,7 @@ class DiskQueue {
     struct Ring;
 
     explicit DiskQueue(PosixDisk& disk, std::unique_ptr<Ring> ring);
-    void take_completions();
+    void take_completion();
     Ended judge();
 
     PosixDisk& disk_;

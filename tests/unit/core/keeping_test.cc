@@ -56,6 +56,7 @@ TEST(Keeping, what_no_commit_waits_for_may_gather_until_a_heartbeat) {
     const Ballot ballot = Ballot::of(5, kR1);
     bench.receive(ballot.leader(), Prepare{Bench::kGenesis, ballot, 1});
     bench.finish_promise();
+    bench.flush();
     log::Point tail = bench.start();
     const auto land = [&] {
         write_entry(bench, tail, ballot, "a");
@@ -77,6 +78,28 @@ TEST(Keeping, what_no_commit_waits_for_may_gather_until_a_heartbeat) {
     ASSERT_EQ(at_once.size(), 1u) << "asked for once more, and not with every heartbeat";
     EXPECT_FALSE(at_once[0].gather);
     EXPECT_EQ(at_once[0].upto, tail);
+}
+
+// Behind the commit the ring may be written anew from then on: a storage that is behind must not read there any more for
+// the log of before, however little there is of the new one.
+TEST(Keeping, a_new_generation_is_told_at_once) {
+    Bench bench(kR2, Durability::persist_async);
+    std::uint64_t generation = 0;
+    for (const Ballot ballot : {Ballot::of(5, kR1), Ballot::of(6, kR3), Ballot::of(7, kR1)}) {
+        SCOPED_TRACE(to_string(ballot));
+        bench.receive(ballot.leader(), Prepare{Bench::kGenesis, ballot, 1});
+        bench.finish_promise();
+        bench.flush();
+        ASSERT_EQ(bench.effects<effect::KeepLog>().size(), 1u);
+        EXPECT_GT(bench.effects<effect::KeepLog>()[0].generation, generation);
+        EXPECT_EQ(bench.effects<effect::KeepLog>()[0].upto, bench.start());
+        generation = bench.effects<effect::KeepLog>()[0].generation;
+        log::Point tail = bench.start();
+        for (int entries = 0; entries < 4; ++entries) write_entry(bench, tail, ballot, "a");
+        bench.step(kLook);
+        bench.flush();
+        ASSERT_EQ(bench.effects<effect::KeepLog>().size(), 1u);
+    }
 }
 
 }  // namespace
