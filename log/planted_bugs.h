@@ -37,6 +37,7 @@ enum class PlantedBug : std::uint8_t {
     adoption_impossible_retried,
     retry_forgotten,
     majority_off_by_one,
+    corrupt_promise_counted,
     own_copy_before_disk,
     kept_without_generation,
     old_ballot_counted,

@@ -184,9 +184,10 @@ void Cluster::start(ReplicaId id, bool form) {
     try {
         node = std::make_unique<Node>(*this, id, incarnation, form);
     } catch (const CannotStart& found) {
-        // A disk that fails is no reason to be wrong; one that did not has no reason to be damaged.
+        // A disk that fails is no reason to be wrong; one that did not has no reason to be refused. What has rotted is
+        // repaired (S14).
         const Machine& machine = *machines_.at(id);
-        if (!machine.disk.failed() && !machine.snapshots->failed() && !machine.rotten) throw Violation(found.what());
+        if (!machine.disk.failed() && !machine.snapshots->failed()) throw Violation(found.what());
         return tell(found.what());
     }
     plan_turn(*(nodes_[id] = std::move(node)), network_.now_ns() + kTurnNs);

@@ -65,8 +65,9 @@ class Cluster {
     void black_out();
     // In durable mode, for `ns`: its disks do nothing.
     void hang_disks(ReplicaId id, std::uint64_t ns);
-    // One bit of its log on disk turns over, drawn by `where`, while it does not run; at most in a minority: rot in
-    // more may take what was acknowledged, and a replica whose log is damaged does not come back. False: nothing did.
+    // One bit of its log on disk turns over, drawn by `where`, while it does not run; at most in a minority until they
+    // have repaired it: rot in more may take what was acknowledged, and who has lost that does not vote (S14). False:
+    // nothing did.
     bool rot(ReplicaId id, std::uint64_t where);
     // What disks were to do wrong, they do not.
     void calm_disks();
@@ -196,6 +197,7 @@ class Cluster {
     void linger(Node& node, std::uint64_t ns, bool stopped);
     void close_files(ReplicaId id, bool power);
     void check_promise(const Node& node, Ballot promised) const;
+    bool rotten(ReplicaId id, Machine& machine);
     void message_sent(ReplicaId from, ReplicaId to, std::span<const std::byte> message);
     void landed(ReplicaId at, ReplicaId writer, Incarnation writer_life);
     void tell(const std::string& text) const;

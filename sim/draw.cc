@@ -103,8 +103,8 @@ class Draw {
         largest_ = chance(50) ? 64 : case_.options.ring_bytes / 4 - 64;
     }
 
-    // What becomes of disks and of power. Not rot and what else makes a replica suspect: a damaged one does not come
-    // back, and the other may rightly wait for it (S14).
+    // What becomes of disks and of power. Not rot and what else makes a replica suspect: that one counts only where all
+    // voters do, and a damaged one never does, so that both may rightly wait for ever (S14).
     void draw_disks() {
         if (chance(60)) case_.options.snapshot_after.bytes = 5'000 + random_.below(100'000);
         const bool rots = chance(25);

@@ -81,11 +81,23 @@ void Cluster::hang_disks(ReplicaId id, std::uint64_t ns) {
     });
 }
 
+// Whether bits have turned over there that its replica has not seen yet, or not made up for.
+bool Cluster::rotten(ReplicaId id, Machine& machine) {
+    const auto node = nodes_.find(id);
+    if (machine.rotten && node != nodes_.end() && node->second->machine == &machine &&
+        node->second->driver->core().loss() == core::Loss::none &&
+        node->second->storage->wal().kept().owed.damage == log::Damage::none)
+        machine.rotten = false;
+    return machine.rotten;
+}
+
 bool Cluster::rot(ReplicaId id, std::uint64_t where) {
     const auto machine = machines_.find(id);
     if (machine == machines_.end() || nodes_.contains(id)) return false;
-    const auto rotten = std::ranges::count_if(machines_, [](const auto& one) { return one.second->rotten; });
-    if (!machine->second->rotten && static_cast<std::size_t>(rotten) + 1 > (options_.replicas - 1) / 2) return false;
+    std::size_t others = 0;
+    for (const auto& [other, one] : machines_)
+        if (other != id && rotten(other, *one)) ++others;
+    if (others + 1 > (options_.replicas - 1) / 2) return false;
     std::vector<log::FileInfo> segments = machine->second->disk.list().value();
     std::erase_if(segments, [](const log::FileInfo& file) { return !log::parse_segment_name(file.name); });
     if (segments.empty()) return false;

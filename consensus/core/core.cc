@@ -60,8 +60,8 @@ Core::Core(const CoreOptions& options, log::Ring ring, log::Ring scratch, const 
     low_mark_ = recovered.low_mark;
     kept_commit_ = recovered.commit;
     lost_until_ = recovered.lost_until;
-    lost_in_ = recovered.promised;
-    if (commit_.position < lost_until_) loss_ = recovered.loss;
+    lost_in_ = recovered.lost_in;
+    if (!made_up_for()) loss_ = recovered.loss;
 }
 
 void Core::step(Now now, const Event& event, Effects& effects) {
@@ -148,7 +148,7 @@ const Core::Peer* Core::peer_of(ReplicaId id) const {
 
 Role Core::role() const {
     if (!formed_) return Role::forming;
-    if (!votes()) return Role::learner;
+    if (!votes() || loss_ == Loss::corrupt) return Role::learner;
     switch (state_) {
         case State::follower:
         case State::pre_voting:

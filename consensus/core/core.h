@@ -57,9 +57,11 @@ struct Recovered {
     // the low mark on, and behind it what was accepted and is perhaps not committed.
     log::Point commit;
     Position low_mark;
-    // What the disk has lost, and up to where: made up for when the commit is there (S14).
+    // What the disk has lost, up to where, and what was promised when that was found: made up for when the commit is
+    // there, or in a higher ballot (S14).
     Loss loss = Loss::none;
     Position lost_until;
+    Ballot lost_in;
 };
 
 enum class Proposed : std::uint8_t {
@@ -372,7 +374,7 @@ class Core {
     std::uint64_t kept_rose_ns_ = 0;
     Loss loss_ = Loss::none;
     Position lost_until_;
-    Ballot lost_in_;                     // promised when the loss was found
+    Ballot lost_in_;
 
     // Election.
     State state_ = State::follower;

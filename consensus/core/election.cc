@@ -65,7 +65,9 @@ void Core::receive(Now now, const Peer& from, const PreVote& message, Effects& e
     PreVoteReply reply{message.ballot, false, false, promised_};
     const bool welcome = message.handed_over && message.handed_over == promised_;
     const bool content = state_ == State::leader ? fit_to_lead(now) : hears_leader(now);
-    if (message.ballot > promised_ && (welcome || !content)) {
+    // S14: whose promise counts for nothing is of no use to a campaign, nor can it make one.
+    const bool counts = loss_ != Loss::corrupt || LOCKSTEP_PLANTED(corrupt_promise_counted);
+    if (counts && message.ballot > promised_ && (welcome || !content)) {
         reply.better = low_mark_ > message.commit && votes() && !LOCKSTEP_PLANTED(adoption_impossible_retried);
         reply.granted = !reply.better;
         if (LOCKSTEP_PLANTED(pre_vote_raises_ballot) && reply.granted) promised_ = message.ballot;
@@ -208,7 +210,9 @@ void Core::count_promises(Now now, Effects& effects) {
     const auto loss_of = [&](Voter voter) {
         if (voter == self()) return loss_;
         const Peer* peer = peer_of(voter.id);
-        return peer == nullptr || !peer->promise ? Loss::corrupt : peer->promise->loss;
+        if (peer == nullptr || !peer->promise) return Loss::corrupt;
+        if (LOCKSTEP_PLANTED(corrupt_promise_counted)) return Loss::none;
+        return peer->promise->loss;
     };
     const auto intact = [&](Voter voter) { return promised(voter) && loss_of(voter) == Loss::none; };
     const auto not_corrupt = [&](Voter voter) { return promised(voter) && loss_of(voter) != Loss::corrupt; };
@@ -219,13 +223,14 @@ void Core::count_promises(Now now, Effects& effects) {
     if (!all && !enough) return;
 
     // S4: the highest (last ballot, last index); on a tie its own. Of the voters that its own newest config names, or
-    // that of the log which named others; and that log is a choice still, so that the choice never goes back.
+    // that of the log which named others; and that log is a choice still, so that the choice never goes back. A corrupt
+    // one is no choice: without it a majority has all that counts, and it could not campaign where this one gives way.
     Peer* best = nullptr;
     log::Point last = *own_last_;
     for (Peer& peer : peers()) {
         const Voter life{peer.id, peer.promise_incarnation};
         const bool heard = deciding_.names(life) || own_config_.config.names(life) || peer.id == decided_by_ || !enough;
-        if (!heard || !promised(life)) continue;
+        if (!heard || !promised(life) || loss_of(life) == Loss::corrupt) continue;
         const log::Point& theirs = peer.promise->last;
         bool better = std::tie(theirs.ballot, theirs.index) > std::tie(last.ballot, last.index);
         if (LOCKSTEP_PLANTED(index_before_ballot))

@@ -236,6 +236,8 @@ void Driver::take_kept() {
     if (core_.kept().index < *made_up_at_) return;
     lost_ = false;
     storage_->forgive();
+    logger().info("{}: what its disk had lost is made up for, up to index {}", to_string(options_.id),
+                  to_string(*made_up_at_));
 }
 
 void Driver::carry_out(const core::effect::Fetch& effect) { catch_up_.fetch(effect, core_.genesis()); }
@@ -363,6 +365,20 @@ std::string Driver::missing_text() const {
            "of them have lost what they held, see 'lockstep recover'";
 }
 
+// What the disk has lost (S14), as long as that matters.
+std::string Driver::loss_text() const {
+    switch (core_.loss()) {
+        case core::Loss::none:
+            return {};
+        case core::Loss::suspect:
+            return "the end of its log may be lost: until that is made up for, it votes only where all voters do";
+        case core::Loss::corrupt:
+            return "repairs its log: what it had acknowledged is damaged on its disk; it does not vote until a leader "
+                   "has made up for that";
+    }
+    return {};
+}
+
 Status Driver::status() const {
     Status status;
     status.id = options_.id;
@@ -383,6 +399,8 @@ Status Driver::status() const {
     else if (!core_.votes()) status.note = "learns: it does not vote before a config of the log names this life of it";
     if (const std::string missing = missing_text(); !missing.empty()) status.note = missing;
     if (core_.catching_up()) status.note = catch_up_.text();
+    if (std::string loss = loss_text(); !loss.empty())
+        status.note = loss + (status.note.empty() ? "" : "; ") + status.note;
     if (core_.log_full()) status.note = "log full: not even a no-op fits before more is applied";
     for (std::size_t i = 0; i < options_.member_count; ++i) {
         const ReplicaId id = options_.members[i];

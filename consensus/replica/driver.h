@@ -108,6 +108,7 @@ class Driver {
     void reject(Replica::Done& done, Reason reason) const;
     std::string lane_text(const core::Lane& lane) const;
     std::string missing_text() const;
+    std::string loss_text() const;
 
     transport::Fabric& fabric_;
     RequestQueue& queue_;

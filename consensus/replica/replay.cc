@@ -1,5 +1,7 @@
 #include "consensus/replica/replay.h"
 
+#include "transport/logger.h"
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -97,54 +99,72 @@ class Replay {
     Replies replies_;
 };
 
-// From a snapshot, or from the beginning of the log where there is none. Nothing where the log does not pass the
+// What coming back needs, for one attempt after the other.
+struct Folder {
+    log::Disk& disk;
+    const log::Identity& identity;
+    log::Ring& ring;
+    const core::Config& first_config;
+    SnapshotStore& snapshots;
+    StateMachine& state_machine;
+    const std::function<void(std::uint64_t, std::uint64_t)>& progress;
+};
+
+Result<core::Config> config_at(const SnapshotStore::Held* snapshot, const core::Config& first_config) {
+    if (snapshot == nullptr) return first_config;
+    auto named = core::config_of(snapshot->meta.config);
+    if (!named)
+        return std::move(named).error().within("the snapshot of index " + to_string(snapshot->name.at.index));
+    return named;
+}
+
+core::Recovered recovered_core(const log::Recovered& log, const Replay& replay, const core::Config& first_config) {
+    return {.genesis = log.hard.genesis,
+            .first_config = first_config,
+            .config = replay.config(),
+            .formed = true,
+            .promised = log.hard.promised,
+            .promised_to = log.hard.promised_to,
+            .commit = replay.commit(),
+            .low_mark = log.ring_from,
+            .loss = static_cast<core::Loss>(log.owed.damage),
+            .lost_until = log.owed.end.position,
+            .lost_in = log.owed.found_in};
+}
+
+// From a snapshot, or without one, with the log from `begin` on. Nothing where the log is whole and does not pass the
 // snapshot's point; the state machine is as it was then.
-Result<std::optional<Replayed>> replay_from(const SnapshotStore::Held* snapshot, const log::HardState& hard,
-                                            log::Disk& disk, const log::Identity& identity, log::Ring& ring,
-                                            const core::Config& first_config, SnapshotStore& snapshots,
-                                            StateMachine& state_machine,
-                                            const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
+Result<std::optional<Replayed>> replay_from(const Folder& folder, const SnapshotStore::Held* snapshot,
+                                            const log::Point& begin) {
     const auto restore = [&]() -> Result<void> {
-        auto source = snapshots.open(snapshot->name);
+        auto source = folder.snapshots.open(snapshot->name);
         if (!source) return std::move(source).error();
-        return state_machine.restore(*source.value());
+        return folder.state_machine.restore(*source.value());
     };
-    core::Config config = first_config;
-    if (snapshot != nullptr) {
-        auto named = core::config_of(snapshot->meta.config);
-        if (!named)
-            return std::move(named).error().within("the snapshot of index " + to_string(snapshot->name.at.index));
-        config = named.value();
-    }
-    Replay replay(state_machine, snapshot != nullptr ? snapshot->name.at : hard.base, config, hard.base,
+    auto config = config_at(snapshot, folder.first_config);
+    if (!config) return std::move(config).error();
+    Replay replay(folder.state_machine, snapshot != nullptr ? snapshot->name.at : begin, config.value(), begin,
                   snapshot != nullptr ? Replay::Restore(restore) : Replay::Restore());
     log::RecoverOptions options;
+    options.begin = begin;
     options.visit = [&](const log::VerifiedEntry& entry) { replay.see(entry); };
-    options.progress = progress;
-    auto found = log::recover(disk, identity, ring, options);
+    options.progress = folder.progress;
+    auto found = log::recover(folder.disk, folder.identity, folder.ring, options);
     if (!found) return std::move(found).error();
     if (replay.failed())
         return Error(*replay.failed())
             .within("cannot begin with the snapshot of index " + to_string(snapshot->name.at.index));
     const log::Recovered& log = *found.value();
-    // To go on would be to cut what stands behind the damage, which may be repaired yet.
-    if (log.found == log::Damage::corrupt)
-        return Error("the log on disk is damaged in what this replica has acknowledged: " + log.story +
-                     ". Nothing was changed. The others go on while they are a majority");
-    if (!replay.begun()) return std::optional<Replayed>{};
+    if (!replay.begun()) {
+        // All below the snapshot is in it: what is damaged there is no loss; from its point on the log may be whole.
+        if (log.found == log::Damage::none) return std::optional<Replayed>{};
+        logger().warn("{}; goes on from the snapshot of index {}", log.story, to_string(snapshot->name.at.index));
+        return replay_from(folder, snapshot, snapshot->name.at);
+    }
     replay.certify(log.floor.committed);
     replay.apply();
-    if (auto settled = log::settle(disk, log); !settled) return std::move(settled).error();
-    const core::Recovered core{.genesis = log.hard.genesis,
-                               .first_config = first_config,
-                               .config = replay.config(),
-                               .formed = true,
-                               .promised = log.hard.promised,
-                               .promised_to = log.hard.promised_to,
-                               .commit = replay.commit(),
-                               .low_mark = log.ring_from,
-                               .loss = static_cast<core::Loss>(log.owed.damage),
-                               .lost_until = log.owed.end.position};
+    if (auto settled = log::settle(folder.disk, log); !settled) return std::move(settled).error();
+    const core::Recovered core = recovered_core(log, replay, folder.first_config);
     return std::optional<Replayed>(Replayed{std::move(*found.value()), core});
 }
 
@@ -158,12 +178,12 @@ Result<std::optional<Replayed>> replay(log::Disk& disk, const log::Identity& ide
     if (!read) return std::move(read).error();
     if (!read.value()) return std::optional<Replayed>{};
     const log::HardState& hard = read.value()->state;
+    const Folder folder{disk, identity, ring, first_config, snapshots, state_machine, progress};
     // The newest first. One that was received and never installed, or taken of more than this disk had, is of no log
     // here: those of before still are.
     for (const SnapshotStore::Held& held : snapshots.held()) {
         if (held.meta.genesis != hard.genesis || held.name.at.index < hard.base.index) continue;
-        auto replayed =
-            replay_from(&held, hard, disk, identity, ring, first_config, snapshots, state_machine, progress);
+        auto replayed = replay_from(folder, &held, hard.base);
         if (!replayed || replayed.value()) return replayed;
     }
     if (hard.base.index != Index{}) {
@@ -173,7 +193,7 @@ Result<std::optional<Replayed>> replay(log::Disk& disk, const log::Identity& ide
         return Error(text + ". A replica whose disk is damaged must not come back as if it were not: give it an empty "
                      "data folder and start it with join (--join): the others take it in while they are a majority");
     }
-    return replay_from(nullptr, hard, disk, identity, ring, first_config, snapshots, state_machine, progress);
+    return replay_from(folder, nullptr, hard.base);
 }
 
 }  // namespace lockstep::replica

@@ -41,7 +41,8 @@ struct Outcome {
     BytesView reply;    // what the state machine answered; valid until the callback returns
 };
 
-// A learner receives the log, and does not vote: a replica whose memory or disk was lost, until it is taken in again.
+// A learner receives the log, and does not vote: a replica whose memory or disk was lost, until it is taken in again;
+// or whose log on disk was found damaged, until it has repaired that from its leader (`Status::note` says which).
 enum class Role : std::uint8_t { forming, learner, follower, candidate, leader, stopped };
 const char* to_string(Role role);
 
@@ -94,8 +95,8 @@ class Replica {
     // Starts a replica: takes and registers its memory, binds its peer port, starts its threads. `state_machine`
     // must outlive the replica. Blocks until the port is bound, not until there is a leader; in durable mode also until
     // the log on disk is read back, whose committed commands are applied on the calling thread meanwhile. Errors: a bad
-    // option; the port or the data folder cannot be used; the data folder is another replica's, holds a log that is
-    // damaged, or holds none though it was part of a cluster; it is empty, and neither `form` nor `join` is set.
+    // option; the port or the data folder cannot be used; the data folder is another replica's, its hard state cannot
+    // be read, or it holds no log though it was part of a cluster; it is empty, and neither `form` nor `join` is set.
     static Result<std::unique_ptr<Replica>> open(const Options& options, StateMachine& state_machine);
     // As `stop`.
     ~Replica();

@@ -68,6 +68,7 @@ HardStateBlock block_of(const HardState& state, std::uint64_t sequence) {
                                  .floor = state.floor.value,
                                  .damage = static_cast<std::uint64_t>(state.owed.damage),
                                  .owed = block_of(state.owed.end),
+                                 .found_in = state.owed.found_in.value,
                                  .checksum = 0});
 }
 
@@ -85,7 +86,8 @@ std::optional<NumberedHardState> hard_state_of(BytesView bytes) {
                           .era = block.era,
                           .base = point_of(block.base),
                           .floor = Position{block.floor},
-                          .owed = {static_cast<Damage>(block.damage), point_of(block.owed)}};
+                          .owed = {static_cast<Damage>(block.damage), point_of(block.owed),
+                                   Ballot{block.found_in}}};
     if (block.sequence > kMost || state.era == 0 || state.era > kMaxEra || block.floor > kMost) return std::nullopt;
     if (!sound(state.base) || block.damage > static_cast<std::uint64_t>(Damage::corrupt)) return std::nullopt;
     return NumberedHardState{state, block.sequence};

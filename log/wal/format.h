@@ -33,6 +33,7 @@ enum class Damage : std::uint8_t {
 struct Owed {
     Damage damage = Damage::none;
     Point end;
+    Ballot found_in;  // promised when it was found: who leads in a higher one was elected by others' word
 
     friend bool operator==(const Owed&, const Owed&) = default;
 };
@@ -89,6 +90,7 @@ struct HardStateBlock {
     PointBlock base;
     std::uint64_t floor, damage;
     PointBlock owed;
+    std::uint64_t found_in;
     std::uint64_t checksum;
 };
 
@@ -110,7 +112,7 @@ struct FloorBlock {
 };
 
 // One sector each: a disk writes it whole or not at all.
-static_assert(sizeof(HardStateBlock) == 23 * 8);
+static_assert(sizeof(HardStateBlock) == 24 * 8);
 static_assert(sizeof(SegmentBlock) == 12 * 8);
 static_assert(sizeof(FloorBlock) == 13 * 8);
 static_assert(std::has_unique_object_representations_v<FloorBlock>, "every byte is written and hashed");

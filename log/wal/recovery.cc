@@ -67,7 +67,7 @@ Result<Front> read_front(Disk& disk, FileHandle file, const FileName& name, cons
 class Reading {
  public:
     Reading(Disk& disk, const Ring& ring, const RecoverOptions& options, Recovered& found)
-        : disk_(disk), ring_(ring), options_(options), found_(found), at_(found.hard.base), read_to_(at_.position) {}
+        : disk_(disk), ring_(ring), options_(options), found_(found), at_(found.base), read_to_(at_.position) {}
 
     Result<void> run();
 
@@ -161,7 +161,7 @@ Result<void> Reading::read_segment(const Segment& segment) {
 
 // Reading ahead went past the end, over what the ring is to hold of the lap before.
 Result<void> Reading::restore_lap_before() {
-    const Position from = std::max(found_.hard.base.position, lap_before(at_.position));
+    const Position from = std::max(found_.base.position, lap_before(at_.position));
     const Position to = lap_before(read_to_);
     if (to <= from) return {};
     const Position first = ring_.lap_start(from);
@@ -190,7 +190,7 @@ Result<void> Reading::run() {
     for (const FileHandle file : {kRecoveryFile, kNextFile})
         static_cast<void>(disk_.perform(DiskOperation::close(file)));
     found_.end = at_;
-    found_.ring_from = std::max(found_.hard.base.position, lap_before(at_.position));
+    found_.ring_from = std::max(found_.base.position, lap_before(at_.position));
     judge();
     return {};
 }
@@ -204,12 +204,13 @@ std::string Reading::place() const {
 
 void Reading::judge() {
     const Floor& floor = found_.floor;
-    const Position kept = found_.hard.floor;
+    const Position kept = std::max(found_.hard.floor, found_.hard.base.position);
     const Position acknowledged = std::max(floor.end.position, kept);
+    constexpr Point kNobodyKnows{Index{kUnknown}, Position{kUnknown}, 0, {}, 0};
     Owed& owed = found_.owed;
     if (at_.position >= acknowledged || LOCKSTEP_PLANTED(corruption_cut)) {
         if (floor_unsure_) {
-            owed = {Damage::suspect, Point{Index{kUnknown}, Position{kUnknown}, 0, {}, 0}};
+            owed = {Damage::suspect, kNobodyKnows, {}};
             found_.story = "the newest segment's floor cannot be read: what was acknowledged behind position " +
                            to_string(at_.position) + " is not known";
         }
@@ -217,18 +218,23 @@ void Reading::judge() {
         const bool last_batch = at_.position >= floor.begin && at_.position >= kept;
         owed.damage = last_batch ? Damage::suspect : Damage::corrupt;
         owed.end = floor.end.position >= kept ? floor.end : Point{Index{kUnknown}, kept, 0, {}, 0};
+        if (floor_unsure_) owed.end = kNobodyKnows;
         found_.story = place() + (last_batch ? ", though its batch was the last one to be written"
                                              : ", though it was acknowledged (everything below position " +
                                                    to_string(acknowledged) + " was)");
     }
     found_.found = owed.damage;
+    if (owed.damage != Damage::none) owed.found_in = found_.hard.promised;
     // Of a life before, and not paid back since.
     const Owed& old = found_.hard.owed;
     if (old.damage != Damage::none && !owed_paid_) {
         owed.damage = std::max(owed.damage, old.damage);
+        owed.found_in = std::max(owed.found_in, old.found_in);
         if (old.end.position > owed.end.position) owed.end = old.end;
-        if (found_.story.empty()) found_.story = "what was lost up to position " + to_string(old.end.position) +
-                                                 " before an earlier start is not made up for yet";
+        const bool known = old.end.position.value != kUnknown;
+        if (found_.story.empty())
+            found_.story = "what was lost " + (known ? "up to position " + to_string(old.end.position) + " " : "") +
+                           "before an earlier start is not made up for yet";
     }
     if (found_.found != Damage::corrupt) return;
     found_.resume = owed.end;
@@ -310,12 +316,13 @@ Result<std::optional<Recovered>> recover(Disk& disk, const Identity& identity, R
     if (auto fits = check_identity(found.hard, identity); !fits) return std::move(fits).error();
     LOCKSTEP_CHECK_OP(ring.bytes(), ==, found.hard.ring_bytes);
     ring.set_genesis(found.hard.genesis);
+    found.base = options.begin.value_or(found.hard.base);
 
     auto files = disk.list();
     if (!files) return std::move(files).error();
     for (const FileInfo& file : files.value()) {
         const auto name = parse_segment_name(file.name);
-        if (name && name->era == found.hard.era && name->first >= ring.lap_start(found.hard.base.position) &&
+        if (name && name->era == found.hard.era && name->first >= ring.lap_start(found.base.position) &&
             name->first == ring.lap_start(name->first))
             found.segments.push_back({name->first, {}});
         else if (name || file.name == kSpareName || file.name == kNewSpareName || file.name == kNewHardStateName)

@@ -41,13 +41,13 @@ struct Recovered {
     std::uint64_t hard_sequence = 0;
     bool hard_in_both_slots = false;
     Floor floor;          // the newest on disk; generation 0: none
-    Point end;            // of the chain that verified, from hard.base on
+    Point base;           // where the log begins: the hard state's, or what RecoverOptions said
+    Point end;            // of the chain that verified, from the base on
     // What is the matter behind `end` (a torn tail is nothing).
     Damage found = Damage::none;
     // The same, and what was lost up to where: now, or before an earlier start and not made up for since. Where its end
     // has the index kUnknown, nobody knows how far it went.
     Owed owed;
-    bool give_up = false;  // set by who opens the log, corrupt as it is
     // Of corruption: the first point behind `end` that an intact segment header or floor vouches for. Bytes of another
     // replica that verify from `end` to exactly this point repair it (`patch`).
     Point resume;
@@ -61,6 +61,9 @@ struct Recovered {
 inline constexpr std::uint64_t kUnknown = ~std::uint64_t{0};
 
 struct RecoverOptions {
+    // Begins there instead of where the hard state says: at a point that a durable snapshot of this log is of. For
+    // where the log is damaged from its base to there.
+    std::optional<Point> begin{};
     // Called for every entry, in order; its payload lies in the ring.
     std::function<void(const VerifiedEntry&)> visit{};
     // Called now and then with how many bytes are read, of how many at most.

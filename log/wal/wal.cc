@@ -32,18 +32,21 @@ Wal::Wal(const Recovered& recovered, const Ring& copy)
       mirror_owed_(!recovered.hard_in_both_slots),
       durable_(recovered.end),
       appended_(recovered.end),
+      holds_rest_(recovered.found == Damage::corrupt),
       segments_(recovered.segments),
       leftovers_(recovered.leftovers),
       generation_(recovered.floor.generation),
-      cut_(recovered.end),
       committed_(std::min(recovered.floor.committed, recovered.end.index)),
       committed_kept_(committed_) {
     LOCKSTEP_CHECK_OP(copy.bytes(), ==, recovered.hard.ring_bytes);
     LOCKSTEP_CHECK_OP(copy.genesis(), ==, recovered.hard.genesis);
-    LOCKSTEP_CHECK(recovered.found != Damage::corrupt || recovered.give_up);
+    wanted_.base = recovered.base;
     wanted_.owed = recovered.owed;
     // The damage is on disk before anything is cut that shows it.
-    hard_dirty_ = wanted_.owed != kept_.owed || kept_.floor > durable_.position;
+    hard_dirty_ = wanted_.base != kept_.base || wanted_.owed != kept_.owed;
+    if (holds_rest_) return;
+    cut_ = recovered.end;
+    hard_dirty_ |= kept_.floor > durable_.position;
 }
 
 // -- What is to be kept ---------------------------------------------------------------------------------------------
@@ -65,6 +68,7 @@ Taken Wal::append(const Ring& ring, Position end) {
         if (!entry) return until < end ? Taken::full : Taken::broken;
         if (entry->end.position > room_end) return Taken::full;
         appended_ = entry->end;
+        if (holds_rest_) let_rest_go();
         if (appended_.position == copy_.lap_start(appended_.position)) {
             // There is one lap's end at most within a ring's length.
             LOCKSTEP_CHECK(!lap_end_ || lap_end_->position <= durable_.position);
@@ -92,6 +96,14 @@ void Wal::commit(Index upto, bool now) {
     floor_wanted_ |= now;
 }
 
+// What comes in its place is a leader's, who has all of it that counts (S14).
+void Wal::let_rest_go() {
+    holds_rest_ = false;
+    cut_ = durable_;
+    cut_step_ = CutStep::lower_floor;
+    hard_dirty_ |= kept_.floor > durable_.position;
+}
+
 void Wal::drop_behind(const Point& at) {
     appended_ = at;
     if (lap_end_ && lap_end_->position > at.position) lap_end_.reset();
@@ -105,6 +117,7 @@ void Wal::truncate(const Point& at) {
     const bool in_flight = doing_ == Doing::batch && !batch_of_old_era_ && batch_end_.position > at.position;
     if (in_flight) overtaken_ = true;
     if (!in_flight && at.position >= durable_.position) return;  // nothing of it has gone to disk
+    holds_rest_ = false;
     if (at.position < durable_.position) durable_ = at;
     if (cut_ && cut_->position <= at.position) return;
     cut_ = at;
@@ -114,7 +127,7 @@ void Wal::truncate(const Point& at) {
 }
 
 bool Wal::release(Position below) {
-    if (cut_) return false;
+    if (cut_ || holds_rest_) return false;
     below = std::min(below, durable_.position);
     bool moved = false;
     while (segments_.size() > 1 && segments_.front().first + copy_.bytes() <= below) {
@@ -140,6 +153,7 @@ void Wal::start_anew(const Point& base) {
     segments_.clear();
     open_segment_.reset();
     cut_.reset();
+    holds_rest_ = false;
     lap_end_.reset();
     owed_reached_ = false;
     ++wanted_.era;
@@ -160,6 +174,7 @@ void Wal::forgive() {
 const DiskJob* Wal::next() {
     if (doing_ != Doing::nothing || stopped_) return nullptr;
     job_.count_ = 0;
+    if (holds_rest_) return plan_hard_state() || plan_clean() ? &job_ : nullptr;
     if (plan_hard_state() || plan_cut() || plan_clean() || plan_spare() || plan_batch() || plan_floor()) return &job_;
     return nullptr;
 }
@@ -170,7 +185,7 @@ bool Wal::plan_hard_state() {
     if (!hard_dirty_ && !mirror_owed_) return false;
     if (hard_dirty_) {
         writing_ = wanted_;
-        writing_.floor = durable_.position;
+        if (!holds_rest_) writing_.floor = durable_.position;
     } else {
         writing_ = kept_;
     }

@@ -52,8 +52,8 @@ enum class Taken : std::uint8_t {
 class Wal {
  public:
     // Goes on behind what was recovered: everything behind `recovered.end` is cut by the first jobs. What was lost
-    // with it stays on disk as owed() until it is made up for (S14). A corrupt log is repaired first (`patch`, then
-    // `recover`), or `recovered.give_up` is set: that loses what is behind the break for good.
+    // with it stays on disk as owed() until it is made up for (S14). Where the log is corrupt, what is behind the break
+    // stays too, untouched, until there is something to take its place: it may be all that is left of it.
     // `copy` is memory of its own, as large as the ring: what goes to disk was verified there, after it was copied.
     Wal(const Recovered& recovered, const Ring& copy);
 
@@ -123,6 +123,7 @@ class Wal {
     // The lap of the last byte below `end`, or of the base.
     Position lap_of_end(Position end) const;
     void drop_behind(const Point& at);
+    void let_rest_go();
     bool segment_needed() const;
 
     const Ring copy_;
@@ -140,6 +141,7 @@ class Wal {
 
     Point durable_;
     Point appended_;
+    bool holds_rest_;           // what is behind a break stays as it is until something is appended
     std::optional<Point> lap_end_;  // between durable and appended, if a lap ends there; no batch goes past it
     Position lap_data_end_;         // where its bytes end: a pad's body is not written
     std::uint64_t gather_ = 0;

@@ -38,6 +38,7 @@ constexpr std::array kBugs{
     LOCKSTEP_BUG(adoption_impossible_retried, "S3", "one that cannot adopt campaigns again and asks nobody else", 2000),
     LOCKSTEP_BUG(retry_forgotten, "section 8", "a lost wake-up: the timer of the next campaign is not set", 100),
     LOCKSTEP_BUG(majority_off_by_one, "S7", "half is a majority of an even number", 300),
+    LOCKSTEP_BUG(corrupt_promise_counted, "S14", "a promise counts though what was acknowledged has rotted", 0),
     LOCKSTEP_BUG(own_copy_before_disk, "S6", "a leader counts its own copy before it is on its disk", 0),
     LOCKSTEP_BUG(kept_without_generation, "S10", "what the disk says of an older log counts for the present one", 0),
     LOCKSTEP_BUG(old_ballot_counted, "S6", "entries of older ballots are committed by counting", 3000),

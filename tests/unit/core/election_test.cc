@@ -83,6 +83,35 @@ TEST(Campaign, a_promise_for_another_ballot_or_another_life_of_the_candidate_doe
     EXPECT_EQ(bench.core().role(), Role::candidate);
 }
 
+// S14: not even where all voters have answered, nor is its log adopted.
+TEST(Campaign, a_corrupt_replicas_promise_never_counts) {
+    Bench bench(kR1);
+    bench.campaign();
+    bench.step(event::Fenced{bench.fence_serial()});
+    Promise corrupt = bench.promise();
+    corrupt.loss = Loss::corrupt;
+    corrupt.last = {Index{5}, Position{320}, 1, Ballot::of(1, kR2), 0};
+    bench.receive(kR2, corrupt);
+    EXPECT_EQ(bench.core().role(), Role::candidate);
+    Promise suspect = bench.promise();
+    suspect.loss = Loss::suspect;
+    bench.receive(kR3, suspect);
+    EXPECT_EQ(bench.core().role(), Role::candidate);
+    EXPECT_TRUE(bench.effects<effect::ReadRing>().empty());
+}
+
+TEST(Campaign, with_a_majority_of_others_leads_over_a_corrupt_replica) {
+    Bench bench(kR1);
+    bench.campaign();
+    bench.step(event::Fenced{bench.fence_serial()});
+    Promise corrupt = bench.promise();
+    corrupt.loss = Loss::corrupt;
+    bench.receive(kR2, corrupt);
+    bench.receive(kR3, bench.promise());
+    EXPECT_EQ(bench.core().role(), Role::leader);
+    EXPECT_EQ(bench.core().lane_to(kR2).state, Lane::State::open) << "it is repaired as any other";
+}
+
 TEST(Campaign, promises_itself_a_ballot_above_all_that_it_has_heard_of) {
     Bench bench(kR1);
     bench.receive(kR3, PreVoteReply{bench.next_ballot(), false, false, Ballot::of(40, kR3)});
