@@ -25,7 +25,8 @@ void Core::keep_log(Now now, bool heartbeat, Effects& effects) {
         const bool enough = end_.position - to_keep_.position >= std::min(kGivenBytes, ring_.bytes() / 64);
         const bool at_once = (heartbeat || waits_for_room_) && (more || asked_at_once_ < end_.index);
         if (at_once) asked_at_once_ = end_.index;
-        if (at_once || (more && (enough || generation_ != asked_generation_))) ask_to_keep(now, false, !at_once, effects);
+        const bool anew = generation_ != asked_generation_;
+        if (at_once || anew || (more && enough)) ask_to_keep(now, false, !at_once, effects);
         return;
     }
     // The commit goes with the next entries, unless none come, or it holds up much of the ring.

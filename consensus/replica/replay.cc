@@ -163,7 +163,7 @@ Result<std::optional<Replayed>> replay_from(const Folder& folder, const Snapshot
     }
     replay.certify(log.floor.committed);
     replay.apply();
-    if (auto settled = log::settle(folder.disk, log); !settled) return std::move(settled).error();
+    if (auto settled = log::settle(folder.disk, log, folder.ring); !settled) return std::move(settled).error();
     const core::Recovered core = recovered_core(log, replay, folder.first_config);
     return std::optional<Replayed>(Replayed{std::move(*found.value()), core});
 }

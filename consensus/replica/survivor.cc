@@ -87,7 +87,7 @@ Result<void> append_only_voter(Opened& opened) {
     if (!copy) return std::move(copy).error();
     std::memcpy(copy.value().span().data(), opened.ring.span().data(), hard.ring_bytes);
     const log::Ring ring(opened.ring.span(), hard.genesis);
-    if (auto settled = log::settle(*opened.disk, opened.log); !settled) return settled;
+    if (auto settled = log::settle(*opened.disk, opened.log, ring); !settled) return settled;
     DirectWorker worker(*opened.disk);
     replica::WalStorage storage(ring, log::Ring(copy.value().span()), worker);
     storage.start(opened.log);

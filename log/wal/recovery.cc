@@ -32,6 +32,7 @@ struct Front {
     std::optional<SegmentHeader> header;
     std::optional<Floor> floor;
     bool unreadable_floor = false;
+    std::vector<std::byte> bytes;  // as they were read
 };
 
 Result<Front> read_front(Disk& disk, FileHandle file, const FileName& name, const HardState& hard, Position first) {
@@ -41,6 +42,7 @@ Result<Front> read_front(Disk& disk, FileHandle file, const FileName& name, cons
         BlockBytes block{};
         auto got = disk.read(file, number * kBlockBytes, block);
         if (!got) return std::move(got).error();
+        front.bytes.insert(front.bytes.end(), block.begin(), block.end());
         if (number == 0) {
             const auto header = segment_header_of(block);
             if (!header || header->era != hard.era || header->first != first) continue;
@@ -100,6 +102,7 @@ Result<void> Reading::read_fronts() {
         if (auto opened = disk_.perform(DiskOperation::open(kRecoveryFile, name)); !opened) return opened;
         auto front = read_front(disk_, kRecoveryFile, name, found_.hard, segment->first);
         if (!front) return std::move(front).error();
+        if (segment == found_.segments.rbegin()) found_.last_front = std::move(front.value().bytes);
         if (front.value().header) segment->start = front.value().header->start;
         else segment->start = Point{Index{kUnknown}, segment->first, 0, {}, 0};
         // Newest first: once a floor was read, those in front of it are older.
@@ -338,19 +341,10 @@ Result<std::optional<Recovered>> recover(Disk& disk, const Identity& identity, R
 // was written when all below was durable. It is written anew: where a sync has failed, the system may take for clean
 // what never reached the disk, and a mere sync would say that all is well (Rebello et al., "Can Applications Recover
 // from fsync Failures?", ATC 2020).
-Result<void> settle(Disk& disk, const Recovered& recovered) {
-    std::vector<std::byte> chunk(kReadBytes);
-    const auto rewrite = [&](std::uint64_t at, std::uint64_t end) -> Result<void> {
-        while (at < end) {
-            const std::uint64_t wanted = std::min<std::uint64_t>(chunk.size(), end - at);
-            auto got = disk.read(kRecoveryFile, at, std::span(chunk).first(wanted));
-            if (!got) return std::move(got).error();
-            if (got.value() == 0) break;
-            const BytesView data(chunk.data(), got.value());
-            if (auto written = disk.perform(DiskOperation::write(kRecoveryFile, at, data)); !written) return written;
-            at += got.value();
-        }
-        return {};
+// Of what was read and verified, not of what a second look at the disk gives: such pages may be dropped at any time.
+Result<void> settle(Disk& disk, const Recovered& recovered, const Ring& ring) {
+    const auto write = [&](std::uint64_t at, BytesView bytes) {
+        return disk.perform(DiskOperation::write(kRecoveryFile, at, bytes));
     };
     const auto open = [&](const FileName& name) { return disk.perform(DiskOperation::open(kRecoveryFile, name)); };
     const auto sync_and_close = [&]() -> Result<void> {
@@ -358,16 +352,22 @@ Result<void> settle(Disk& disk, const Recovered& recovered) {
         return disk.perform(DiskOperation::close(kRecoveryFile));
     };
     if (auto opened = open(kHardStateName); !opened) return opened;
-    if (auto written = rewrite(0, kHardStateBytes); !written) return written;
+    for (std::uint64_t slot = 0; slot < (recovered.hard_in_both_slots ? 2u : 1u); ++slot) {
+        const std::uint64_t sequence = recovered.hard_sequence - slot;
+        const HardStateBlock block = block_of(recovered.hard, sequence);
+        if (auto written = write(hard_state_offset(sequence), std::as_bytes(std::span(&block, 1))); !written)
+            return written;
+    }
     if (auto synced = sync_and_close(); !synced) return synced;
     if (!recovered.segments.empty()) {
         const Position first = recovered.segments.back().first;
-        const std::uint64_t used = recovered.end.position > first ? recovered.end.position - first : 0;
-        const Position begin = recovered.floor.begin;
-        const std::uint64_t durable = std::min(used, begin > first ? begin - first : 0);
+        const Position begin = std::max({first, recovered.floor.begin, recovered.base.position});
         if (auto opened = open(segment_name(recovered.hard.era, first)); !opened) return opened;
-        if (auto written = rewrite(0, kSegmentDataOffset); !written) return written;
-        if (auto written = rewrite(kSegmentDataOffset + durable, kSegmentDataOffset + used); !written) return written;
+        if (auto written = write(0, recovered.last_front); !written) return written;
+        if (begin < recovered.end.position) {
+            const BytesView behind(ring.at(begin), recovered.end.position - begin);
+            if (auto written = write(kSegmentDataOffset + (begin - first), behind); !written) return written;
+        }
         if (auto synced = sync_and_close(); !synced) return synced;
     }
     return disk.perform(DiskOperation::sync_folder());

@@ -54,6 +54,7 @@ struct Recovered {
     // The ring holds the verified stream from here to `end` (S6's low mark); may lie inside an entry.
     Position ring_from;
     std::vector<Segment> segments;     // of this log, by position; those behind a break or a gap, too
+    std::vector<std::byte> last_front;  // what the last of them has in front of its part of the stream
     std::vector<Leftover> leftovers;   // files of no use any more
     std::uint64_t bytes_read = 0;
     std::string story;  // of damage, for a person: which file, where in it, what was expected
@@ -81,8 +82,8 @@ Result<std::optional<Recovered>> recover(Disk& disk, const Identity& identity, R
                                          const RecoverOptions& options = {});
 
 // What was read may be in the system's memory only, where the process that wrote it was killed: makes it durable,
-// before anybody counts on it. Blocks.
-Result<void> settle(Disk& disk, const Recovered& recovered);
+// before anybody counts on it. `ring` holds what `recover` left in it. Blocks.
+Result<void> settle(Disk& disk, const Recovered& recovered, const Ring& ring);
 
 // Writes the stream's bytes from `at` on, which lie in one lap, over what the WAL has there, durably. For repairing
 // what `recover` found corrupt, with bytes that verified; `recover` again afterwards.

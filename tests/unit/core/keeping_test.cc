@@ -80,8 +80,8 @@ TEST(Keeping, what_no_commit_waits_for_may_gather_until_a_heartbeat) {
     EXPECT_EQ(at_once[0].upto, tail);
 }
 
-// Behind the commit the ring may be written anew from then on: a storage that is behind must not read there any more for
-// the log of before, however little there is of the new one.
+// Behind the commit the ring may be written anew from then on: a storage that lags must not read there any more for the
+// log of before, however little there is of the new one.
 TEST(Keeping, a_new_generation_is_told_at_once) {
     Bench bench(kR2, Durability::persist_async);
     std::uint64_t generation = 0;
