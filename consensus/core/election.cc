@@ -206,7 +206,7 @@ void Core::count_promises(Now now, Effects& effects) {
     };
     // S14: an answer with a loss may leave out what was acknowledged. A suspect one counts when every voter has
     // answered, for somebody then has it; a corrupt one never does. What it leaves out may be a config that names more
-    // voters: so every member has to answer, and is heard.
+    // voters: so every member has to answer, none of them corrupt, and is heard.
     const auto loss_of = [&](Voter voter) {
         if (voter == self()) return loss_;
         const Peer* peer = peer_of(voter.id);
@@ -218,7 +218,9 @@ void Core::count_promises(Now now, Effects& effects) {
     const auto not_corrupt = [&](Voter voter) { return promised(voter) && loss_of(voter) != Loss::corrupt; };
     const bool all = std::ranges::all_of(deciding_.voters.all(), not_corrupt) &&
                      std::ranges::all_of(deciding_.next.all(), not_corrupt) &&
-                     std::ranges::all_of(peers(), [](const Peer& peer) { return peer.promise.has_value(); });
+                     std::ranges::all_of(peers(), [](const Peer& peer) {
+                         return peer.promise && peer.promise->loss != Loss::corrupt;
+                     });
     const bool enough = has_majority(deciding_, intact);
     if (!all && !enough) return;
 

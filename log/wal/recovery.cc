@@ -220,8 +220,8 @@ void Reading::judge() {
     } else {
         const bool last_batch = at_.position >= floor.begin && at_.position >= kept;
         owed.damage = last_batch ? Damage::suspect : Damage::corrupt;
-        owed.end = floor.end.position >= kept ? floor.end : Point{Index{kUnknown}, kept, 0, {}, 0};
-        if (floor_unsure_) owed.end = kNobodyKnows;
+        // Where the floor lags the hard state the newest one is lost, with its segment.
+        owed.end = floor_unsure_ || floor.end.position < kept ? kNobodyKnows : floor.end;
         found_.story = place() + (last_batch ? ", though its batch was the last one to be written"
                                              : ", though it was acknowledged (everything below position " +
                                                    to_string(acknowledged) + " was)");

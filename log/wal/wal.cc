@@ -305,6 +305,7 @@ bool Wal::plan_batch() {
     const Position data_end = at_lap_end ? lap_data_end_ : appended_.position;
     const Position first = copy_.lap_start(begin.position);
     const bool fresh = segment_needed();
+    fresh_batch_ = fresh;
     if (fresh) {
         LOCKSTEP_CHECK(spare_);
         job_.push(DiskOperation::rename(kSpareName, segment_name(wanted_.era, first)));
@@ -395,6 +396,8 @@ void Wal::finish_batch() {
         return;
     }
     durable_ = batch_end_;
+    // Its floor tells of the segment, should that be lost whole.
+    if (fresh_batch_) hard_dirty_ = true;
     committed_kept_ = std::max(committed_kept_, committed_writing_);
     if (lap_end_ && lap_end_->position <= durable_.position) lap_end_.reset();
     if (owed_reached_ && durable_.position >= wanted_.owed.end.position) forgive();

@@ -163,6 +163,7 @@ class Wal {
     bool floor_wanted_ = false;
 
     Point batch_end_;           // of the batch in flight
+    bool fresh_batch_ = false;  // it began a segment
     bool overtaken_ = false;    // that batch was cut while it was written
     bool batch_of_old_era_ = false;
     std::uint64_t batches_ = 0;

@@ -112,6 +112,66 @@ TEST(Campaign, with_a_majority_of_others_leads_over_a_corrupt_replica) {
     EXPECT_EQ(bench.core().lane_to(kR2).state, Lane::State::open) << "it is repaired as any other";
 }
 
+// S14: what a suspect voter lost may be the config that made the third one a voter, and so a part of a majority. Then
+// that one has to answer; and to have lost more than its last batch is no answer.
+TEST(Campaign, over_a_suspect_voter_nobody_leads_while_a_member_is_corrupt) {
+    for (const Loss third : {Loss::none, Loss::corrupt}) {
+        CoreOptions options;
+        options.id = kR1;
+        options.incarnation = life(kR1);
+        options.members = {kR1, kR2, kR3};
+        options.member_count = 3;
+        options.durability = Durability::durable;
+        options.random_seed = 5;
+        Recovered recovered;
+        recovered.genesis = Bench::kGenesis;
+        for (const ReplicaId voter : {kR1, kR2}) recovered.config.voters.add({voter, life(voter)});
+        recovered.first_config = recovered.config;
+        recovered.formed = true;
+        recovered.promised = Ballot::of(3, kR2);
+        recovered.promised_to = life(kR2);
+        recovered.commit = {Index{}, Position{}, Bench::kGenesis, {}, 0};
+        RingMemory ring(Bench::kRingBytes), scratch(Bench::kRingBytes);
+        Core core(options, log::Ring(ring.span()), log::Ring(scratch.span()), recovered);
+
+        std::vector<Event> events{event::PeerUp{kR2, life(kR2)}, event::PeerUp{kR3, life(kR3)}};
+        Now now{.monotonic_ns = 1000 * kMs, .wall_ns = 1};
+        bool led = false;
+        for (int ticks = 0; ticks < 100; ++ticks) {
+            now.monotonic_ns += 20 * kMs;
+            events.push_back(event::Tick{});
+            while (!events.empty()) {
+                const Event next = events.front();
+                events.erase(events.begin());
+                Effects effects;
+                core.step(now, next, effects);
+                led |= core.role() == Role::leader;
+                for (const Effect& effect : effects.all()) {
+                    if (const auto* kept = std::get_if<effect::KeepPromise>(&effect))
+                        events.push_back(event::PromiseKept{kept->serial});
+                    if (const auto* fence = std::get_if<effect::Fence>(&effect))
+                        events.push_back(event::Fenced{fence->serial});
+                    const auto* send = std::get_if<effect::Send>(&effect);
+                    if (send == nullptr) continue;
+                    if (const auto* asked = std::get_if<PreVote>(&send->message); asked && send->peer == kR2)
+                        events.push_back(event::Received{kR2, life(kR2), PreVoteReply{asked->ballot, true, false, {}}});
+                    if (const auto* asked = std::get_if<Prepare>(&send->message)) {
+                        Promise promise;
+                        promise.ballot = asked->ballot;
+                        promise.candidate = life(kR1);
+                        promise.open_number = asked->open_number;
+                        promise.last = promise.commit = recovered.commit;
+                        promise.loss = send->peer == kR2 ? Loss::suspect : third;
+                        promise.lane = kAddress;
+                        events.push_back(event::Received{send->peer, life(send->peer), promise});
+                    }
+                }
+            }
+        }
+        EXPECT_EQ(led, third == Loss::none);
+    }
+}
+
 TEST(Campaign, promises_itself_a_ballot_above_all_that_it_has_heard_of) {
     Bench bench(kR1);
     bench.receive(kR3, PreVoteReply{bench.next_ballot(), false, false, Ballot::of(40, kR3)});

@@ -165,5 +165,18 @@ TEST(WalRot, loss_behind_an_unreadable_floor_has_no_known_end) {
     EXPECT_EQ(recovered->owed.end.position.value, kUnknown);
 }
 
+// One bad region at the start of the newest segment: its floors, and the first of its entries.
+TEST(WalRot, newest_segment_without_a_readable_floor_is_corruption) {
+    WalWorld world(1);
+    fill(world, 3 * kRing + 1000);
+    for (const std::uint64_t generation : {0u, 1u})
+        world.disk.flip_bit(segment_of({3 * kRing}), floor_offset(generation) + 48, 2);
+    flip(world, {3 * kRing + 10});
+    const auto recovered = world.recover_now();
+    EXPECT_EQ(recovered->found, Damage::corrupt);
+    EXPECT_EQ(recovered->end.position, Position{3 * kRing});
+    EXPECT_EQ(recovered->owed.end.position.value, kUnknown);
+}
+
 }  // namespace
 }  // namespace lockstep::log
