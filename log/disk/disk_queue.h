@@ -26,8 +26,8 @@ class DiskQueue {
     DiskQueue& operator=(const DiskQueue&) = delete;
 
     // Begins these operations, each when the one before it has succeeded. They, their data and the disk's files stand
-    // until `ended` says so. False, and nothing is begun, where one is neither write nor sync, or the kernel has
-    // refused a job before.
+    // until `ended` says so. False, and nothing is begun, where one is neither write nor sync, or a write is
+    // larger than 1 GiB, or the kernel takes no more.
     bool begin(std::span<const DiskOperation> operations);
 
     enum class Ended : std::uint8_t {

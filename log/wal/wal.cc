@@ -304,9 +304,8 @@ bool Wal::plan_batch() {
     batch_end_ = at_lap_end ? *lap_end_ : appended_;
     const Position data_end = at_lap_end ? lap_data_end_ : appended_.position;
     const Position first = copy_.lap_start(begin.position);
-    const bool fresh = segment_needed();
-    fresh_batch_ = fresh;
-    if (fresh) {
+    fresh_batch_ = segment_needed();
+    if (fresh_batch_) {
         LOCKSTEP_CHECK(spare_);
         job_.push(DiskOperation::rename(kSpareName, segment_name(wanted_.era, first)));
         spare_ = false;
@@ -326,7 +325,7 @@ bool Wal::plan_batch() {
     job_.push(DiskOperation::write(kSegmentFile, kSegmentDataOffset + (begin.position - first), data));
     write_floor(begin.position, LOCKSTEP_PLANTED(floor_behind_acknowledged) ? begin : batch_end_, first);
     job_.push(DiskOperation::sync(kSegmentFile));
-    if (fresh) job_.push(DiskOperation::sync_folder());
+    if (fresh_batch_) job_.push(DiskOperation::sync_folder());
     doing_ = Doing::batch;
     return true;
 }

@@ -23,6 +23,21 @@ std::vector<std::vector<std::byte>> rest_behind(WalWorld& world, Position from) 
     return rest;
 }
 
+struct Repair {
+    Point lost;    // all below was acknowledged
+    Point victim;  // before the entry that has rotted
+};
+
+// A replica has come back with rot in an old segment, and its leader begins to bring what was there.
+Repair begin_repair(WalWorld& world) {
+    fill(world, 3 * kRing);
+    const Repair repair{world.tail, std::next(world.points.begin(), 10)->second};
+    flip(world, repair.victim.position + 10);
+    world.open(*world.recover_now());
+    world.truncate(repair.victim);
+    return repair;
+}
+
 // It may be all that is left of it, and can yet be read where the damage can be mended.
 TEST(WalRot, rest_of_a_corrupt_log_stays_until_something_takes_its_place) {
     WalWorld world(1);
@@ -60,12 +75,7 @@ TEST(WalRot, crash_at_every_operation_of_a_repair_keeps_the_loss_on_disk) {
     for (int operations = 0; !done; ++operations) {
         SCOPED_TRACE(operations);
         WalWorld world(1);
-        fill(world, 3 * kRing);
-        const Point lost = world.tail;
-        const Point victim = std::next(world.points.begin(), 10)->second;
-        flip(world, victim.position + 10);
-        world.open(*world.recover_now());
-        world.truncate(victim);
+        const auto [lost, victim] = begin_repair(world);
         for (int entries = 0; entries < 3; ++entries) world.append_entry(20);
         world.hand_over();
         int left = operations;
@@ -107,12 +117,7 @@ TEST(WalRot, crash_at_every_operation_of_a_repair_keeps_the_loss_on_disk) {
 // Of two damages that follow each other the loss goes as far as the further one did.
 TEST(WalRot, second_rot_during_a_repair_adds_to_the_loss) {
     WalWorld world(1);
-    fill(world, 3 * kRing);
-    const Point lost = world.tail;
-    const Point victim = std::next(world.points.begin(), 10)->second;
-    flip(world, victim.position + 10);
-    world.open(*world.recover_now());
-    world.truncate(victim);
+    const auto [lost, victim] = begin_repair(world);
     world.append_entry(20);
     world.hand_over();
     world.work_all();
